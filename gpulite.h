@@ -392,8 +392,8 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  * ordered after that point, and gpul_free returns it in that stream's order, after the work that is already there.
  * Arrays made on the NULL (legacy default) stream need no thought: CUDA orders that stream with every stream that
  * gpul_stream_create makes by default. With non-blocking streams, order it yourself (gpul_stream_wait). A stream that
- * gpul_stream_destroy has ended is no danger: gpul_free then waits for the device. Free the arrays of a stream that you
- * end in another way before that.
+ * gpul_stream_destroy has ended is no danger: gpul_free then waits for the device. Free the arrays of a stream before
+ * that if you end it in another way, or if more than some 1000 streams are alive, of which some are not known any more.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 /* Uninitialised device array. May block where the device has no memory pools. Errors: see above; OUT_OF_MEMORY comes
@@ -482,19 +482,19 @@ GPUL_API gpul_status gpul_memory_trim(void);
  * 7. Copies and views
  *
  * Host buffers given as plain pointers hold gpul_size() elements densely in the array's own order: column-major if the
- * array is column-major (its strides rise, dimensions of one element aside), otherwise row-major. Copies between
- * strides can need scratch memory of the array's size.
+ * array is column-major (its strides rise, dimensions of one element or of stride 0 aside), otherwise row-major. Copies
+ * between strides can need scratch memory of the array's size.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 /* dst = host. With the NULL stream it is done on return. With a stream it is enqueued: pinned memory must stay
  * unchanged until the stream has passed, pageable memory may be reused on return (CUDA stages it). In a capture the
  * graph reads `host` whenever it runs, so pinned memory must stay as long as the graph, and pageable memory is refused.
- * Errors: ARGUMENT (NULL, or never made), OVERLAP (elements of dst share memory), MEMORY (pageable in a capture),
- * OUT_OF_MEMORY. */
+ * Errors: ARGUMENT (NULL, or never made; the NULL stream while one that is ordered with it is captured), OVERLAP
+ * (elements of dst share memory), MEMORY (pageable in a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul_stream stream);
 /* host = src. With the NULL stream it is done on return. With a stream it is enqueued, and `host` must stay until the
- * stream has passed (a copy to pageable memory may block until then). In a capture as above. Errors: ARGUMENT, MEMORY,
- * OUT_OF_MEMORY. */
+ * stream has passed (a copy to pageable memory may block until then). In a capture as above. Errors: as above, but for
+ * OVERLAP. */
 GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream);
 
 /* The same where `host` holds elements of `dtype`, which must be src's (else DTYPE). GPUL_TO_HOST(host, &a) and
@@ -503,9 +503,11 @@ GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array
 #define GPUL_TO_HOST(host, ...) gpul_to_host(host, GPUL_DTYPE_OF(host), GPUL__EXPAND(GPUL__TWO(__VA_ARGS__, NULL, 0)))
 
 /* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued
- * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return unless both are device
- * arrays). Errors: ARGUMENT, DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED (strides
- * that take a kernel, which the build left out). */
+ * on `stream`, which belongs to dst's device, or to src's where dst is no device array, or, where neither is, to the
+ * current one (NULL: that device's default stream, done on return unless both are device arrays). Errors: ARGUMENT,
+ * DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED (strides that take a kernel, which
+ * the build left out; in a capture, a strided src of another device), CUDA (of two devices: dst may have been written).
+ */
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream);
 
 /* Every element = value, enqueued. Floating dtypes round. Errors: ARGUMENT (NULL; an integer dtype that does not hold
@@ -529,7 +531,7 @@ typedef struct gpul_difference {
 
 /* Compares a and b, of one shape and any dtypes, on the host, as numpy.allclose: an element is close when |a - b| <=
  * atol + rtol |b|, computed in double (int64 with int64 exactly), or when a == b; NaN is close to nothing. Takes 2 MiB
- * of pinned memory at most. Waits for `stream`. Errors: ARGUMENT (NULL, or never made; rtol or atol is negative or NaN;
+ * of host memory at most. Waits for `stream`. Errors: ARGUMENT (NULL, or never made; rtol or atol is negative or NaN;
  * a capture), SHAPE, DEVICE (two of them), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
                                    double atol, gpul_stream stream);
@@ -594,7 +596,8 @@ enum {
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
 /* Ends a stream and sets the handle NULL, also when an error is returned. Its work still finishes; this does not wait
  * for it. Harmless on a NULL handle. Of the last 16 streams, copies of the handle are known: every function that gets
- * one refuses it (ARGUMENT), where plain CUDA crashes. CUDA destroys a stream when 16 others have ended after it.
+ * one refuses it (ARGUMENT), where plain CUDA crashes. CUDA destroys a stream when 16 others have ended after it. With
+ * more than some 1000 streams alive, some are not known, and CUDA destroys them at once.
  * Errors: ARGUMENT (stream is NULL, or was ended before). */
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
 /* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, and the work's. */
@@ -621,7 +624,7 @@ GPUL_API gpul_status gpul_event_synchronize(gpul_event event);
 /* *done = 1 when the point is reached or the event was never recorded, else 0. Errors: ARGUMENT (NULL); CUDA is the
  * work's. */
 GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event);
-/* Seconds from `start` to `stop`, which were recorded on one device. Waits for `stop`. Errors: ARGUMENT (NULL), CUDA
+/* Seconds from `start` to `stop`, which were recorded on one device. Waits for both. Errors: ARGUMENT (NULL), CUDA
  * (one was never recorded). */
 GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_event stop);
 
@@ -654,9 +657,9 @@ static inline gpul_timer gpul_host_timer(void) {
     t.host = 1;
     return t;
 }
-/* Begins a region. Errors: ARGUMENT (NULL; it is running already). */
+/* Begins a region. Errors: ARGUMENT (NULL; it is running already; a capture). */
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream);
-/* Ends the region. Errors: ARGUMENT (NULL; it is not running). */
+/* Ends the region. Errors: ARGUMENT (NULL; it is not running; a capture). */
 GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream);
 /* The seconds of all regions together. Waits for the last. Errors: ARGUMENT (NULL; it is running); what a GPUL_TIMED
  * met, if one failed. */
@@ -704,8 +707,8 @@ GPUL_API double gpul_host_seconds(void);
  *
  * A launch uses the same arrays and pinned buffers and the same alpha, lo, op, ... again, so these must stay, and what
  * changes is what lies in the arrays. Errors are found while capturing. What waits for an answer cannot be captured
- * and says so: gpul_get, gpul_set, gpul_reduce_host and its short forms, a histogram that finds its own range, copies
- * of pageable memory. Other streams join the capture by gpul_stream_wait(other, stream), and must come back by
+ * and says so: gpul_get, gpul_set, gpul_reduce_host and its short forms, a histogram that finds its own range, timers,
+ * copies of pageable memory. Other streams join the capture by gpul_stream_wait(other, stream), and must come back by
  * gpul_stream_wait(stream, other) before it ends. Device arrays that are made on a captured stream are memory of the
  * graph: gpul_free them on it before the capture ends. Free no other array on it.
  *
@@ -2514,9 +2517,9 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 #endif
 }
 
-/* Streams that gpul_stream_create made, each with a number that no other has: a call of CUDA with the handle of a
- * stream that is gone may crash, and a later stream may get that handle. Finds the slot near the stream's place whose
- * handle is `from`, and makes it `to`. */
+/* Streams that gpul_stream_create made or an array was made on, each with a number that no other has: a call of CUDA
+ * with the handle of a stream that is gone may crash, and a later stream may get that handle. Finds the slot near the
+ * stream's place whose handle is `from`, and makes it `to`. */
 static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
     const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
     uint64_t k;
@@ -2546,13 +2549,21 @@ static void gpul__stream_enter(gpul_stream stream) {
     gpul__atomic_store(&slot->handle, handle);
 }
 
-/* The stream that CUDA is to destroy now. Of those that gpul_stream_create made, the last that were destroyed stay with
- * CUDA, so that no other gets their handles and a copy of one can be told from a stream. */
+/* The number of a stream that is to be known from now on, whoever made it; 1 and 2 are CUDA's names of defaults */
+static int32_t gpul__stream_known(gpul_stream stream) {
+    if ((uintptr_t)stream > 2 && gpul__stream_number(stream) == 0) gpul__stream_enter(stream);
+    return gpul__stream_number(stream);
+}
+
+/* The stream that CUDA is to destroy now. Of those that are known, the last that were destroyed stay with CUDA, so that
+ * no other gets their handles and a copy of one can be told from a stream. */
 static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
     const int64_t handle = (int64_t)(intptr_t)stream;
     int64_t place;
     intptr_t oldest;
-    if (gpul__stream_slot_of(stream, handle, keep ? ~handle : 0) == NULL || !keep) return stream;
+    if (gpul__stream_slot_of(stream, handle, keep ? ~handle : 0) == NULL) return stream;
+    while (gpul__stream_slot_of(stream, handle, 0) != NULL) {} /* where two threads entered it at the same time */
+    if (!keep) return stream;
     place = gpul__atomic_add(&gpul__shared.streams_ended, 1) % GPUL__ENDED;
     oldest = (intptr_t)gpul__atomic_store(&gpul__shared.ended[place], handle);
 #ifdef GPULITE_CPU_STANDIN
@@ -2750,9 +2761,12 @@ static gpul_status gpul__check_capture(const char *function, const void *host, g
     int32_t captured;
     gpul_status status = gpul__is_captured(function, stream, &captured);
     if (status != GPUL_OK || !captured) return status;
+    if (stream == NULL)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "the NULL stream cannot be used while a stream that is ordered with it is captured");
     if (host == NULL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                          "stream is being captured into a graph, where the answer cannot be waited for");
+                          "stream is being captured into a graph, where no answer can be waited for and no time taken");
     status = gpul__cuda(cudaPointerGetAttributes(&attributes, host), function, "cudaPointerGetAttributes");
     if (status != GPUL_OK || attributes.type != cudaMemoryTypeUnregistered) return status;
     return gpul__fail(GPUL_ERROR_MEMORY, function,
@@ -3101,7 +3115,7 @@ static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
     int64_t last = -1;
     int32_t k, rises = 0, falls = 0;
     for (k = 0; k < a->ndim; ++k) {
-        if (a->shape[k] <= 1) continue;
+        if (a->shape[k] <= 1 || a->strides[k] == 0) continue;
         if (last >= 0 && a->strides[k] > last) rises = 1;
         if (a->strides[k] < last) falls = 1;
         last = a->strides[k];
@@ -3200,18 +3214,24 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
     gpul__copy_plan gather, scatter;
     int64_t dense[GPUL_MAX_DIMS];
     const int64_t bytes = gpul_nbytes(dst);
-    int32_t packs, lands, ordered;
+    int32_t packs, lands, ordered, captured = 0;
     const char *const function = scope->function;
     gpul__memory packed = GPUL_ZERO, landed = GPUL_ZERO;
     gpul_stream own = NULL;
-    gpul_status status;
+    gpul_status status = GPUL_OK;
     gpul__host_strides(dst, dense);
     gpul__plan_copy(&gather, src, dense, src->strides);
     gpul__plan_copy(&scatter, dst, dst->strides, dense);
     packs = gather.how != GPUL__BY_BLOCK;
     lands = scatter.how != GPUL__BY_BLOCK;
     ordered = stream == NULL || packs;
-    status = gpul__begin_on(&there, function, src->device);
+    if (packs && stream != NULL) status = gpul__is_captured(function, stream, &captured);
+    if (status == GPUL_OK && captured)
+        return gpul__fail(
+            GPUL_ERROR_UNSUPPORTED, function,
+            "stream is being captured, and a copy of strided src to another device cannot be: gpul_copy it "
+            "to a dense array first");
+    if (status == GPUL_OK) status = gpul__begin_on(&there, function, src->device);
     if (status != GPUL_OK) return status;
     if (stream != NULL && packs)
         status =
@@ -3231,6 +3251,10 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
         if (status == GPUL_OK && lands) status = gpul__copy_run(&scatter, dst->data, to, scope, stream);
         status = gpul__scratch_drop(&landed, scope, stream, status);
         if (status == GPUL_OK && ordered) status = gpul__order(function, own, src->device, stream, dst->device);
+        if (status != GPUL_OK && packs) { /* the block may be moving, and nothing orders its end */
+            (void)gpul__restore_device(dst->device);
+            gpul__clear_cuda(cudaStreamSynchronize(stream));
+        }
     }
     if (packed.data != NULL || own != NULL) {
         status = gpul__finish(status, gpul__restore_device(src->device), function, "cudaSetDevice");
@@ -3357,7 +3381,7 @@ static gpul_status gpul__new_array(const char *function, gpul_array *out, gpul_d
     if (status != GPUL_OK) return status;
     a.device = scope.device;
     a.stream = stream;
-    a.stream_number = gpul__stream_number(stream);
+    a.stream_number = gpul__stream_known(stream);
     if (bytes > 0) status = gpul__device_memory(&a.data, bytes, &scope, stream, &a);
     if (a.data != NULL) a.owned = scope.state->pool == NULL ? GPUL__OWNED : GPUL__OWNED_BY_POOL;
     if (status == GPUL_OK && contents == GPUL__OF_LIKE) status = gpul__copy(&scope, &a, like, stream);
@@ -3829,10 +3853,9 @@ static gpul_status gpul__find_difference(gpul_difference *result, const gpul_arr
 GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
                                    double atol, gpul_stream stream) {
     const gpul_array *const both[2] = {a, b};
-    const int64_t n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
-    const gpul_shape shape = gpul_1d(2 * n);
+    const size_t n = (size_t)(gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED);
     gpul__scope scope;
-    gpul_array buffer = GPUL_ZERO;
+    char *buffer = NULL; /* pinned memory would have to wait for every device */
     gpul_difference found = GPUL_ZERO;
     gpul_status status = result == NULL ? gpul__null(__func__, "result") : gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "b", b);
@@ -3843,12 +3866,14 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     status = gpul__begin(&scope, __func__, both, 2, stream);
     if (status != GPUL_OK) return status;
     status = gpul__check_capture(__func__, NULL, stream);
-    if (status == GPUL_OK) status = gpul__host_array(__func__, &buffer, GPUL_F64, &shape, GPUL_MEMORY_PINNED);
-    if (status == GPUL_OK && n > 0) {
-        char *const host[2] = {(char *)buffer.data, (char *)buffer.data + n * 8};
+    if (status == GPUL_OK && n > 0) buffer = (char *)malloc(16 * n);
+    if (buffer != NULL) {
+        char *const host[2] = {buffer, buffer + 8 * n};
         status = gpul__find_difference(&found, a, b, rtol, atol, host, &scope, stream);
-    }
-    status = gpul__end(&scope, gpul__free(__func__, &buffer, status));
+    } else if (status == GPUL_OK && n > 0)
+        status = gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, __func__, "%d bytes of host memory", (int)(16 * n));
+    free(buffer);
+    status = gpul__end(&scope, status);
     if (status == GPUL_OK) *result = found;
     return status;
 }
@@ -4115,25 +4140,33 @@ GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
 }
 
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
-    gpul_stream old = stream == NULL ? NULL : *stream;
+    const char *const asked = "cudaStreamGetId or cudaStreamQuery";
+    gpul_stream old = stream == NULL ? NULL : *stream, other;
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     gpul_status status;
     cudaError_t e;
-    int64_t idle;
+    int64_t idle = 0, other_idle = 0;
+    int32_t keeps;
     if (stream == NULL) return gpul__null(__func__, "stream");
     *stream = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__check_stream(__func__, "stream", old);
     if (status != GPUL_OK) return status;
     status = gpul__pending(__func__);
-    status = gpul__finish(status, gpul__workspace_idle(old, &idle), __func__, "cudaStreamGetId or cudaStreamQuery");
-    e = cudaStreamIsCapturing(old, &capture); /* then destroying it ends the capture */
+    /* of a captured stream CUDA answers nothing else, and destroying it ends the capture */
+    e = cudaStreamIsCapturing(old, &capture);
     status = gpul__finish(status, e, __func__, "cudaStreamIsCapturing");
-    /* before CUDA can give the handle to another */
-    old = gpul__stream_leave(old, e == cudaSuccess && capture == cudaStreamCaptureStatusNone);
-    e = old == NULL ? cudaSuccess : cudaStreamDestroy(old);
+    keeps = e == cudaSuccess && capture == cudaStreamCaptureStatusNone;
+    if (keeps) status = gpul__finish(status, gpul__workspace_idle(old, &idle), __func__, asked);
+    (void)gpul__stream_known(old);
+    other = gpul__stream_leave(old, keeps); /* before CUDA can give the handle to another */
+    /* a stream that was busy when it ended has done its work since */
+    if (other != NULL && other != old)
+        status = gpul__finish(status, gpul__workspace_idle(other, &other_idle), __func__, asked);
+    e = other == NULL ? cudaSuccess : cudaStreamDestroy(other);
     status = gpul__finish(status, e, __func__, "cudaStreamDestroy");
     if (e == cudaSuccess && idle != 0) (void)gpul__workspaces_pass(idle, 0);
+    if (e == cudaSuccess && other_idle != 0) (void)gpul__workspaces_pass(other_idle, 0);
     return status;
 }
 
@@ -4241,6 +4274,8 @@ static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_eve
     float milliseconds = 0;
     cudaError_t e, own[2];
     gpul_status status = gpul__cuda(cudaEventSynchronize(stop), function, "cudaEventSynchronize");
+    if (status == GPUL_OK) /* start may lie in another stream */
+        status = gpul__cuda(cudaEventSynchronize(start), function, "cudaEventSynchronize");
     if (status != GPUL_OK) return status;
     e = cudaEventElapsedTime(&milliseconds, start, stop);
     if (e == cudaErrorInvalidResourceHandle) { /* which of the two? */
@@ -4296,6 +4331,12 @@ GPUL_API double gpul_host_seconds(void) {
 #endif
 }
 
+/* The checks before an event of a timer is recorded: of a graph's events CUDA tells no time. */
+static gpul_status gpul__timer_ready(const char *function, gpul_stream stream) {
+    const gpul_status status = gpul__ready(function, stream);
+    return status != GPUL_OK ? status : gpul__check_capture(function, NULL, stream);
+}
+
 /* Adds the oldest unread region to the total. */
 static gpul_status gpul__timer_read(const char *function, gpul_timer *timer) {
     const int32_t slot = (timer->next - timer->pending + GPUL_TIMER_REGIONS) % GPUL_TIMER_REGIONS;
@@ -4313,12 +4354,15 @@ GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
     if (timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is running already");
     if (timer->host) timer->host_from = gpul_host_seconds();
     else {
-        gpul_event *const from = &timer->from[timer->next], *const to = &timer->to[timer->next];
-        status = gpul__ready(__func__, stream);
+        int32_t k;
+        status = gpul__timer_ready(__func__, stream);
         if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
-        if (status == GPUL_OK && *from == NULL) status = gpul__new_event(__func__, from);
-        if (status == GPUL_OK && *to == NULL) status = gpul__new_event(__func__, to);
-        if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(*from, stream), __func__, "cudaEventRecord");
+        for (k = 0; k < 2 * GPUL_TIMER_REGIONS && status == GPUL_OK; ++k) { /* at the first start: all of one device */
+            gpul_event *const event = k < GPUL_TIMER_REGIONS ? &timer->from[k] : &timer->to[k - GPUL_TIMER_REGIONS];
+            if (*event == NULL) status = gpul__new_event(__func__, event);
+        }
+        if (status == GPUL_OK)
+            status = gpul__cuda(cudaEventRecord(timer->from[timer->next], stream), __func__, "cudaEventRecord");
     }
     if (status == GPUL_OK) timer->running = 1;
     return status;
@@ -4329,7 +4373,7 @@ GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
     if (!timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is not running");
     if (timer->host) timer->total += gpul_host_seconds() - timer->host_from;
     else {
-        gpul_status status = gpul__ready(__func__, stream);
+        gpul_status status = gpul__timer_ready(__func__, stream);
         if (status == GPUL_OK)
             status = gpul__cuda(cudaEventRecord(timer->to[timer->next], stream), __func__, "cudaEventRecord");
         if (status != GPUL_OK) return status;
