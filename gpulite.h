@@ -129,8 +129,9 @@
  * 3. Configuration: define before the include
  *
  *   GPULITE_IMPLEMENTATION  in one file: also compile the host side (needs <cuda_runtime_api.h> on the include path).
- *   GPULITE_STATIC          every function is static: several files may each have a copy of the implementation, with an
- *                           error record and handler of its own. Arrays, streams and memory accounts are common.
+ *   GPULITE_STATIC          beside GPULITE_IMPLEMENTATION in one file or several, each of which then has a copy of the
+ *                           implementation: every function is static, and has an error record and handler of its file.
+ *                           Arrays, streams and memory accounts are common.
  *   GPUL_API                put before every public function (say, __declspec(dllexport)), if not GPULITE_STATIC.
  *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that
  *                           the program links without gpulite_kernels.cu. Copies that need a kernel then say so.
@@ -397,7 +398,7 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  * ------------------------------------------------------------------------------------------------------------------ */
 
 /* Uninitialised device array. May block where the device has no memory pools. Errors: see above; OUT_OF_MEMORY comes
- * after cached memory was given back and the allocation tried again. */
+ * after waiting for `stream`, giving cached memory back and trying again. */
 GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream);
 
 /* The same dtype, shape and order (C unless `like` is dense in column-major order), on `like`'s device when it is a
@@ -442,8 +443,9 @@ GPUL_API gpul_status gpul_unpin(void *host);
 /* Releases what the array owns, by the way that fits its memory, and zeroes the struct. Harmless on NULL, on a zeroed
  * struct, on a view (which is zeroed) and twice. Device memory is released in the order of array->stream and does not
  * block (it waits for the device where that has no memory pools, or gpul_stream_destroy has ended the stream). Pinned
- * and mapped memory wait for every device that gpulite has used. Even when an error is returned (CUDA, PENDING), the
- * struct is zeroed and the memory released if that was possible. */
+ * and mapped memory wait for every device that gpulite has used. Managed memory waits as cudaFree does, at most for its
+ * own device: let the work of others be done before. Even when an error is returned (CUDA, PENDING), the struct is
+ * zeroed and the memory released if that was possible. */
 GPUL_API gpul_status gpul_free(gpul_array *a);
 
 /* gpul_free_all(&a, &b, ...): gpul_free of each. All are zeroed and released; what is returned and recorded is the
@@ -604,7 +606,8 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream);
 /* *done = 1 when all work of the stream has finished, else 0. Errors: ARGUMENT (done is NULL); CUDA is the work's. */
 GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream);
-/* Later work of `waiter` starts only after the work now in `other`, also across devices. Errors: CUDA's. */
+/* Later work of `waiter` starts only after the work now in `other`, also across devices; but streams that are being
+ * captured, and all streams where CUDA is older than 12.8, belong to the current device. Errors: CUDA's. */
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other);
 /* Waits for everything on the current device. Errors: CUDA's, also of that work. */
 GPUL_API gpul_status gpul_device_synchronize(void);
@@ -714,9 +717,11 @@ GPUL_API double gpul_host_seconds(void);
  *
  * It IS a cudaGraphExec_t. */
 typedef struct CUgraphExec_st *gpul_graph;
-/* Begins to capture the work of a stream, which the same thread ends. Until then this thread makes and frees no pinned,
- * mapped or managed array and waits for no captured stream, or the capture is lost (CUDA's thread-local mode). Errors:
- * ARGUMENT (stream is NULL, which CUDA cannot capture, or is being captured already). */
+/* Begins to capture the work of a stream, which the same thread ends. The capture is lost (CUDA's thread-local mode) if
+ * before that this thread makes or frees a pinned, mapped or managed array, calls gpul_memory_trim, waits for the
+ * device or a captured stream, or asks gpul_stream_query of one; or, unless the stream is non-blocking, if anybody gives
+ * work to the NULL stream or asks gpul_stream_query of it. Errors: ARGUMENT (stream is NULL, which CUDA cannot capture,
+ * or is being captured already). */
 GPUL_API gpul_status gpul_graph_begin(gpul_stream stream);
 /* Ends the capture and makes a graph of it. `stream` does work again, also when an error is returned, unless it is one
  * of ARGUMENT or PENDING. Errors: ARGUMENT (out is NULL; stream is not being captured), CUDA (something since
@@ -778,13 +783,13 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
  *
  * Rules of all of them: outputs exist before the call, with the right shape, and inputs are never written. Arrays may
  * be device, pinned, mapped, managed or gpul_pin'ned memory with any strides (unless said); all device arrays live on
- * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it never
- * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named; the graph has
- * allocations where an operation needs scratch memory: see each). Axes count from 0, negative ones from the end. Empty
- * arrays are valid. Two threads must not write one array at a time. Errors of them all: ARGUMENT (NULL, an array that
- * was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input or with itself),
- * UNSUPPORTED (the family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts add what
- * is more than that.
+ * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it uses
+ * no other stream, waits for this one only where there is no memory left for scratch, and can be captured into a CUDA
+ * graph (exceptions are named; the graph has allocations where an operation needs scratch memory: see each). Axes count
+ * from 0, negative ones from the end. Empty arrays are valid. Two threads must not write one array at a time. Errors of
+ * them all: ARGUMENT (NULL, an array that was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an
+ * output with an input or with itself), UNSUPPORTED (the family was left out of the build); those that need scratch
+ * memory: OUT_OF_MEMORY. Contracts add what is more than that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 #ifndef GPULITE_NO_KERNELS
@@ -800,9 +805,10 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
  * exp, log, sin, cos, tanh and power are CUDA's library's, within 2 units in the last place (power of f32: 4; f16 and
  * bf16 are computed in f32 and rounded), and on the CPU stand-in the host library's. No scratch memory.
  *
- * Where an input array may stand, so may GPUL_SCALAR(value), a C number, and takes the dtype of the arrays beside it
- * (out's, where there is none), as a Python number does in NumPy 2: rounded for floats; for integers it has to be one
- * of the dtype's values (else ARGUMENT). An i64 beyond 2^53 passes as an array of one element. */
+ * GPUL_SCALAR(value), a C number, may stand for one input of gpul_binary, gpul_vecadd and gpul_vecmul, for x and y of
+ * gpul_where, for x of gpul_convert, and for inputs of GPUL_ELEMENTWISE. It takes the dtype of the array beside it, or
+ * out's, or that of the input, as a Python number does in NumPy 2: rounded for floats; for integers it has to be one of
+ * the dtype's values (else ARGUMENT). An i64 beyond 2^53 passes as an array of one element. */
 
 /* A number in an array's place: owns nothing, has no dtype, is only an input, of these functions and of operations made
  * by GPUL_ELEMENTWISE. GPUL_SCALAR(value) is the address of one, and for the call that it stands in. */
