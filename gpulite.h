@@ -129,8 +129,9 @@
  * 3. Configuration: define before the include
  *
  *   GPULITE_IMPLEMENTATION  in one file: also compile the host side (needs <cuda_runtime_api.h> on the include path).
- *   GPULITE_STATIC          every function is static: several files may each have a copy of the implementation, with an
- *                           error record and handler of its own. Arrays, streams and memory accounts are common.
+ *   GPULITE_STATIC          beside GPULITE_IMPLEMENTATION in one file or several, each of which then has a copy of the
+ *                           implementation: every function is static, and has an error record and handler of its file.
+ *                           Arrays, streams and memory accounts are common.
  *   GPUL_API                put before every public function (say, __declspec(dllexport)), if not GPULITE_STATIC.
  *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that
  *                           the program links without gpulite_kernels.cu. Copies that need a kernel then say so.
@@ -392,12 +393,12 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  * ordered after that point, and gpul_free returns it in that stream's order, after the work that is already there.
  * Arrays made on the NULL (legacy default) stream need no thought: CUDA orders that stream with every stream that
  * gpul_stream_create makes by default. With non-blocking streams, order it yourself (gpul_stream_wait). A stream that
- * gpul_stream_destroy has ended is no danger: gpul_free then waits for the device. Free the arrays of a stream that you
- * end in another way before that.
+ * gpul_stream_destroy has ended is no danger: gpul_free then waits for the device. Free the arrays of a stream before
+ * that if you end it in another way, or if more than some 1000 streams are alive, of which some are not known any more.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 /* Uninitialised device array. May block where the device has no memory pools. Errors: see above; OUT_OF_MEMORY comes
- * after cached memory was given back and the allocation tried again. */
+ * after waiting for `stream`, giving cached memory back and trying again. */
 GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream);
 
 /* The same dtype, shape and order (C unless `like` is dense in column-major order), on `like`'s device when it is a
@@ -442,8 +443,9 @@ GPUL_API gpul_status gpul_unpin(void *host);
 /* Releases what the array owns, by the way that fits its memory, and zeroes the struct. Harmless on NULL, on a zeroed
  * struct, on a view (which is zeroed) and twice. Device memory is released in the order of array->stream and does not
  * block (it waits for the device where that has no memory pools, or gpul_stream_destroy has ended the stream). Pinned
- * and mapped memory wait for every device that gpulite has used. Even when an error is returned (CUDA, PENDING), the
- * struct is zeroed and the memory released if that was possible. */
+ * and mapped memory wait for every device that gpulite has used. Managed memory waits as cudaFree does, at most for its
+ * own device: let the work of others be done before. Even when an error is returned (CUDA, PENDING), the struct is
+ * zeroed and the memory released if that was possible. */
 GPUL_API gpul_status gpul_free(gpul_array *a);
 
 /* gpul_free_all(&a, &b, ...): gpul_free of each. All are zeroed and released; what is returned and recorded is the
@@ -466,8 +468,8 @@ template <typename... Arrays> static inline gpul_status gpul_free_all(Arrays... 
 /* Caps the bytes of device memory that the library's arrays and scratch hold on the current device; 0: no cap
  * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. What it replaces is
  * the environment variable GPULITE_MEMORY_LIMIT, a cap on every device, in bytes ("2e9") or in per cent of the device's
- * memory ("50%"), as it is when a device is first used; where it is neither, that use fails (ARGUMENT). Errors:
- * ARGUMENT (a negative number). */
+ * memory ("50%"), 0 for none, as it is when a device is first used; where it is neither, or less than a byte, that use
+ * fails (ARGUMENT). Errors: ARGUMENT (a negative number). */
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
 
 /* Bytes in use by gpulite on the current device, and bytes it holds from the driver (in use + cached). Either may be
@@ -482,19 +484,19 @@ GPUL_API gpul_status gpul_memory_trim(void);
  * 7. Copies and views
  *
  * Host buffers given as plain pointers hold gpul_size() elements densely in the array's own order: column-major if the
- * array is column-major (its strides rise, dimensions of one element aside), otherwise row-major. Copies between
- * strides can need scratch memory of the array's size.
+ * array is column-major (its strides rise, dimensions of one element or of stride 0 aside), otherwise row-major. Copies
+ * between strides can need scratch memory of the array's size.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 /* dst = host. With the NULL stream it is done on return. With a stream it is enqueued: pinned memory must stay
  * unchanged until the stream has passed, pageable memory may be reused on return (CUDA stages it). In a capture the
  * graph reads `host` whenever it runs, so pinned memory must stay as long as the graph, and pageable memory is refused.
- * Errors: ARGUMENT (NULL, or never made), OVERLAP (elements of dst share memory), MEMORY (pageable in a capture),
- * OUT_OF_MEMORY. */
+ * Errors: ARGUMENT (NULL, or never made; the NULL stream while one that is ordered with it is captured), OVERLAP
+ * (elements of dst share memory), MEMORY (pageable in a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul_stream stream);
 /* host = src. With the NULL stream it is done on return. With a stream it is enqueued, and `host` must stay until the
- * stream has passed (a copy to pageable memory may block until then). In a capture as above. Errors: ARGUMENT, MEMORY,
- * OUT_OF_MEMORY. */
+ * stream has passed (a copy to pageable memory may block until then). In a capture as above. Errors: as above, but for
+ * OVERLAP. */
 GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream);
 
 /* The same where `host` holds elements of `dtype`, which must be src's (else DTYPE). GPUL_TO_HOST(host, &a) and
@@ -503,9 +505,11 @@ GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array
 #define GPUL_TO_HOST(host, ...) gpul_to_host(host, GPUL_DTYPE_OF(host), GPUL__EXPAND(GPUL__TWO(__VA_ARGS__, NULL, 0)))
 
 /* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued
- * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return unless both are device
- * arrays). Errors: ARGUMENT, DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED (strides
- * that take a kernel, which the build left out). */
+ * on `stream`, which belongs to dst's device, or to src's where dst is no device array, or, where neither is, to the
+ * current one (NULL: that device's default stream, done on return unless both are device arrays). Errors: ARGUMENT,
+ * DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED (strides that take a kernel, which
+ * the build left out; in a capture, a strided src of another device), CUDA (of two devices: dst may have been written).
+ */
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream);
 
 /* Every element = value, enqueued. Floating dtypes round. Errors: ARGUMENT (NULL; an integer dtype that does not hold
@@ -529,7 +533,7 @@ typedef struct gpul_difference {
 
 /* Compares a and b, of one shape and any dtypes, on the host, as numpy.allclose: an element is close when |a - b| <=
  * atol + rtol |b|, computed in double (int64 with int64 exactly), or when a == b; NaN is close to nothing. Takes 2 MiB
- * of pinned memory at most. Waits for `stream`. Errors: ARGUMENT (NULL, or never made; rtol or atol is negative or NaN;
+ * of host memory at most. Waits for `stream`. Errors: ARGUMENT (NULL, or never made; rtol or atol is negative or NaN;
  * a capture), SHAPE, DEVICE (two of them), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
                                    double atol, gpul_stream stream);
@@ -594,14 +598,16 @@ enum {
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
 /* Ends a stream and sets the handle NULL, also when an error is returned. Its work still finishes; this does not wait
  * for it. Harmless on a NULL handle. Of the last 16 streams, copies of the handle are known: every function that gets
- * one refuses it (ARGUMENT), where plain CUDA crashes. CUDA destroys a stream when 16 others have ended after it.
+ * one refuses it (ARGUMENT), where plain CUDA crashes. CUDA destroys a stream when 16 others have ended after it. With
+ * more than some 1000 streams alive, some are not known, and CUDA destroys them at once.
  * Errors: ARGUMENT (stream is NULL, or was ended before). */
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
 /* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, and the work's. */
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream);
 /* *done = 1 when all work of the stream has finished, else 0. Errors: ARGUMENT (done is NULL); CUDA is the work's. */
 GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream);
-/* Later work of `waiter` starts only after the work now in `other`, also across devices. Errors: CUDA's. */
+/* Later work of `waiter` starts only after the work now in `other`, also across devices; but streams that are being
+ * captured, and all streams where CUDA is older than 12.8, belong to the current device. Errors: CUDA's. */
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other);
 /* Waits for everything on the current device. Errors: CUDA's, also of that work. */
 GPUL_API gpul_status gpul_device_synchronize(void);
@@ -621,7 +627,7 @@ GPUL_API gpul_status gpul_event_synchronize(gpul_event event);
 /* *done = 1 when the point is reached or the event was never recorded, else 0. Errors: ARGUMENT (NULL); CUDA is the
  * work's. */
 GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event);
-/* Seconds from `start` to `stop`, which were recorded on one device. Waits for `stop`. Errors: ARGUMENT (NULL), CUDA
+/* Seconds from `start` to `stop`, which were recorded on one device. Waits for both. Errors: ARGUMENT (NULL), CUDA
  * (one was never recorded). */
 GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_event stop);
 
@@ -654,9 +660,9 @@ static inline gpul_timer gpul_host_timer(void) {
     t.host = 1;
     return t;
 }
-/* Begins a region. Errors: ARGUMENT (NULL; it is running already). */
+/* Begins a region. Errors: ARGUMENT (NULL; it is running already; a capture). */
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream);
-/* Ends the region. Errors: ARGUMENT (NULL; it is not running). */
+/* Ends the region. Errors: ARGUMENT (NULL; it is not running; a capture). */
 GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream);
 /* The seconds of all regions together. Waits for the last. Errors: ARGUMENT (NULL; it is running); what a GPUL_TIMED
  * met, if one failed. */
@@ -704,16 +710,18 @@ GPUL_API double gpul_host_seconds(void);
  *
  * A launch uses the same arrays and pinned buffers and the same alpha, lo, op, ... again, so these must stay, and what
  * changes is what lies in the arrays. Errors are found while capturing. What waits for an answer cannot be captured
- * and says so: gpul_get, gpul_set, gpul_reduce_host and its short forms, a histogram that finds its own range, copies
- * of pageable memory. Other streams join the capture by gpul_stream_wait(other, stream), and must come back by
+ * and says so: gpul_get, gpul_set, gpul_reduce_host and its short forms, a histogram that finds its own range, timers,
+ * copies of pageable memory. Other streams join the capture by gpul_stream_wait(other, stream), and must come back by
  * gpul_stream_wait(stream, other) before it ends. Device arrays that are made on a captured stream are memory of the
  * graph: gpul_free them on it before the capture ends. Free no other array on it.
  *
  * It IS a cudaGraphExec_t. */
 typedef struct CUgraphExec_st *gpul_graph;
-/* Begins to capture the work of a stream, which the same thread ends. Until then this thread makes and frees no pinned,
- * mapped or managed array and waits for no captured stream, or the capture is lost (CUDA's thread-local mode). Errors:
- * ARGUMENT (stream is NULL, which CUDA cannot capture, or is being captured already). */
+/* Begins to capture the work of a stream, which the same thread ends. The capture is lost (CUDA's thread-local mode) if
+ * before that this thread makes or frees a pinned, mapped or managed array, calls gpul_memory_trim, waits for the
+ * device or a captured stream, or asks gpul_stream_query of one; or, unless the stream is non-blocking, if anybody gives
+ * work to the NULL stream or asks gpul_stream_query of it. Errors: ARGUMENT (stream is NULL, which CUDA cannot capture,
+ * or is being captured already). */
 GPUL_API gpul_status gpul_graph_begin(gpul_stream stream);
 /* Ends the capture and makes a graph of it. `stream` does work again, also when an error is returned, unless it is one
  * of ARGUMENT or PENDING. Errors: ARGUMENT (out is NULL; stream is not being captured), CUDA (something since
@@ -775,13 +783,13 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
  *
  * Rules of all of them: outputs exist before the call, with the right shape, and inputs are never written. Arrays may
  * be device, pinned, mapped, managed or gpul_pin'ned memory with any strides (unless said); all device arrays live on
- * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it never
- * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named; the graph has
- * allocations where an operation needs scratch memory: see each). Axes count from 0, negative ones from the end. Empty
- * arrays are valid. Two threads must not write one array at a time. Errors of them all: ARGUMENT (NULL, an array that
- * was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input or with itself),
- * UNSUPPORTED (the family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts add what
- * is more than that.
+ * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it uses
+ * no other stream, waits for this one only where there is no memory left for scratch, and can be captured into a CUDA
+ * graph (exceptions are named; the graph has allocations where an operation needs scratch memory: see each). Axes count
+ * from 0, negative ones from the end. Empty arrays are valid. Two threads must not write one array at a time. Errors of
+ * them all: ARGUMENT (NULL, an array that was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an
+ * output with an input or with itself), UNSUPPORTED (the family was left out of the build); those that need scratch
+ * memory: OUT_OF_MEMORY. Contracts add what is more than that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 #ifndef GPULITE_NO_KERNELS
@@ -797,9 +805,10 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
  * exp, log, sin, cos, tanh and power are CUDA's library's, within 2 units in the last place (power of f32: 4; f16 and
  * bf16 are computed in f32 and rounded), and on the CPU stand-in the host library's. No scratch memory.
  *
- * Where an input array may stand, so may GPUL_SCALAR(value), a C number, and takes the dtype of the arrays beside it
- * (out's, where there is none), as a Python number does in NumPy 2: rounded for floats; for integers it has to be one
- * of the dtype's values (else ARGUMENT). An i64 beyond 2^53 passes as an array of one element. */
+ * GPUL_SCALAR(value), a C number, may stand for one input of gpul_binary, gpul_vecadd and gpul_vecmul, for x and y of
+ * gpul_where, for x of gpul_convert, and for inputs of GPUL_ELEMENTWISE. It takes the dtype of the array beside it, or
+ * out's, or that of the input, as a Python number does in NumPy 2: rounded for floats; for integers it has to be one of
+ * the dtype's values (else ARGUMENT). An i64 beyond 2^53 passes as an array of one element. */
 
 /* A number in an array's place: owns nothing, has no dtype, is only an input, of these functions and of operations made
  * by GPUL_ELEMENTWISE. GPUL_SCALAR(value) is the address of one, and for the call that it stands in. */
@@ -925,9 +934,9 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
 GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype);
 
 /* The answer over all elements as a C value: `value` points to one element of `dtype`, and nothing beside it is
- * written. Sums, products, mean and var of floating data come as they were accumulated where dtype is f64. Waits, and
- * cannot be captured. Errors: also ARGUMENT (op; a capture; a result that dtype does not hold exactly, which the
- * message names). */
+ * written. Sums, products, mean and var of floating data are accumulated in f64 and rounded once, if dtype is x's or a
+ * wider float. Every other dtype must hold exactly what was accumulated. Waits, and cannot be captured. Errors: also
+ * ARGUMENT (op; a capture; a result that dtype does not hold exactly, which the message names). */
 GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
                                       gpul_stream stream);
 /* x.sum(), x.min(), x.max(), x.mean() and x.var(): gpul_reduce_host with GPUL_F64, and its errors. */
@@ -1246,12 +1255,12 @@ GPUL_API void gpul_range_pop(void);
  *                      elements must lie without gaps, in C or Fortran order.
  *                      Or a pointer: as it is, if the GPU can reach it.
  *   gpul_view<T, N>    a gpul_array of N dimensions or its address, with any strides: see below
- *   anything else      what a cast takes; numbers convert
+ *   anything else      what a cast takes; numbers convert, but an integer parameter must hold the integer it is given
  *
  * What cannot convert does not compile, and one message says so. Errors: ARGUMENT (NULL or an array never made; a grid,
- * block or shared memory beyond the device's or the kernel's limits; data not aligned for T), DTYPE, SHAPE (gaps; other
- * dimensions than the view's), MEMORY (a pointer to pageable host memory), DEVICE (arrays of two devices). They name
- * the kernel and the argument.
+ * block or shared memory beyond the device's or the kernel's limits; an integer that the parameter does not hold; data
+ * not aligned for T), DTYPE, SHAPE (gaps; other dimensions than the view's), MEMORY (a pointer to pageable host
+ * memory), DEVICE (arrays of two devices). They name the kernel and the argument.
  *
  *   gpul_view<T, N>    a kernel's parameter: an array of N = 1 to 4 dimensions that need not be dense. v(i, j) is an
  *                      element, for N indices from 0; v.shape[k], v.strides[k] (in elements) and v.data can be read.
@@ -1620,13 +1629,15 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
 #endif
 
 /* What GPUL_LAUNCH's templates describe, which gpul__launch_call checks and launches. */
-enum { GPUL__ARGUMENT_VALUE = 0, GPUL__ARGUMENT_POINTER = 1, GPUL__ARGUMENT_ARRAY = 2 };
+enum { GPUL__ARGUMENT_VALUE = 0, GPUL__ARGUMENT_POINTER = 1, GPUL__ARGUMENT_ARRAY = 2, GPUL__ARGUMENT_LOST = 3 };
 typedef struct gpul__argument {
-    int32_t kind;            /* GPUL__ARGUMENT_* */
+    int32_t kind;            /* GPUL__ARGUMENT_*; lost: an integer that the parameter, another one, does not hold */
     int32_t dtypes;          /* array: bit d is set where the parameter's elements are of dtype d */
     int32_t ndim;            /* array: the view's dimensions; 0: the parameter is a pointer */
-    int32_t bytes, align;    /* array: of the parameter's elements */
+    int32_t bytes, align;    /* array: of the parameter's elements; lost: of the parameter, and whether it is signed */
     const gpul_array *array; /* array: what was given, else NULL */
+    int64_t number;          /* lost: the integer, */
+    int32_t negative;        /* and whether it is negative: else it may be a uint64_t */
 } gpul__argument;
 
 typedef struct gpul__call {
@@ -1709,7 +1720,20 @@ template <typename Arg> struct gpul__is_array {
 template <typename T> static inline gpul__argument gpul__array_argument(const gpul_array *array, int32_t ndim) {
     typedef typename std::conditional<std::is_void<T>::value, gpul__byte, T>::type Element;
     const int32_t dtypes = gpul__dtypes<typename std::remove_cv<Element>::type>::value;
-    return {GPUL__ARGUMENT_ARRAY, dtypes, ndim, int32_t(sizeof(Element)), int32_t(alignof(Element)), array};
+    return {GPUL__ARGUMENT_ARRAY, dtypes, ndim, int32_t(sizeof(Element)), int32_t(alignof(Element)), array, 0, 0};
+}
+
+/* Of two integers the one that is passed must be the other. (What is compared with 0 makes nvcc warn.) */
+template <typename Param, typename Arg> static inline gpul__argument gpul__integer_argument(Arg arg, std::true_type) {
+    const Param value = static_cast<Param>(arg);
+    if (static_cast<Arg>(value) == arg && (value < 1) == (arg < 1)) return gpul__argument();
+    const int32_t bytes = int32_t(sizeof(Param));
+    return {GPUL__ARGUMENT_LOST, 0, 0, bytes, std::is_signed<Param>::value, nullptr, int64_t(arg), arg < 1};
+}
+template <typename Param, typename Arg> static inline gpul__argument gpul__integer_argument(Arg &, std::false_type) {
+    const bool data =
+        std::is_pointer<Param>::value && !std::is_function<typename std::remove_pointer<Param>::type>::value;
+    return {data ? GPUL__ARGUMENT_POINTER : GPUL__ARGUMENT_VALUE, 0, 0, 0, 0, nullptr, 0, 0};
 }
 
 /* How an argument becomes a Param: its value, and what is to be checked of it. First what a cast takes. */
@@ -1718,10 +1742,10 @@ template <typename Param, typename Arg, bool array = gpul__is_array<Arg>::value>
     template <typename P, typename A> static std::false_type casts(...);
     static constexpr bool good = decltype(casts<Param, Arg>(0))::value;
     static Param value(Arg &arg) { return static_cast<Param>(arg); }
-    static gpul__argument describe(Arg &) {
-        const bool data =
-            std::is_pointer<Param>::value && !std::is_function<typename std::remove_pointer<Param>::type>::value;
-        return {data ? GPUL__ARGUMENT_POINTER : GPUL__ARGUMENT_VALUE, 0, 0, 0, 0, nullptr};
+    static gpul__argument describe(Arg &arg) {
+        constexpr bool integers = std::is_integral<Param>::value && std::is_integral<Arg>::value;
+        constexpr bool checked = integers && !std::is_same<Param, bool>::value; /* any number is true or false */
+        return gpul__integer_argument<Param>(arg, std::integral_constant<bool, checked>());
     }
 };
 template <typename T, typename Arg> struct gpul__pass<T *, Arg, true> {
@@ -2376,8 +2400,8 @@ static gpul_status gpul__check_output(const char *function, const char *name, co
         if (shape[k] == 1) continue;
         if (strides[k] <= reach)
             return gpul__fail(
-                GPUL_ERROR_OVERLAP, function, "elements of %s, %s with strides %s, share memory with one another", name,
-                gpul__describe(one, sizeof one, a), gpul__describe_shape(two, sizeof two, a->ndim, a->strides));
+                GPUL_ERROR_OVERLAP, function, "elements of %s, %s with strides %s, may share memory with one another",
+                name, gpul__describe(one, sizeof one, a), gpul__describe_shape(two, sizeof two, a->ndim, a->strides));
         reach += (shape[k] - 1) * strides[k];
     }
     return GPUL_OK;
@@ -2499,9 +2523,9 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 #endif
 }
 
-/* Streams that gpul_stream_create made, each with a number that no other has: a call of CUDA with the handle of a
- * stream that is gone may crash, and a later stream may get that handle. Finds the slot near the stream's place whose
- * handle is `from`, and makes it `to`. */
+/* Streams that gpul_stream_create made or an array was made on, each with a number that no other has: a call of CUDA
+ * with the handle of a stream that is gone may crash, and a later stream may get that handle. Finds the slot near the
+ * stream's place whose handle is `from`, and makes it `to`. */
 static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
     const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
     uint64_t k;
@@ -2531,13 +2555,21 @@ static void gpul__stream_enter(gpul_stream stream) {
     gpul__atomic_store(&slot->handle, handle);
 }
 
-/* The stream that CUDA is to destroy now. Of those that gpul_stream_create made, the last that were destroyed stay with
- * CUDA, so that no other gets their handles and a copy of one can be told from a stream. */
+/* The number of a stream that is to be known from now on, whoever made it; 1 and 2 are CUDA's names of defaults */
+static int32_t gpul__stream_known(gpul_stream stream) {
+    if ((uintptr_t)stream > 2 && gpul__stream_number(stream) == 0) gpul__stream_enter(stream);
+    return gpul__stream_number(stream);
+}
+
+/* The stream that CUDA is to destroy now. Of those that are known, the last that were destroyed stay with CUDA, so that
+ * no other gets their handles and a copy of one can be told from a stream. */
 static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
     const int64_t handle = (int64_t)(intptr_t)stream;
     int64_t place;
     intptr_t oldest;
-    if (gpul__stream_slot_of(stream, handle, keep ? ~handle : 0) == NULL || !keep) return stream;
+    if (gpul__stream_slot_of(stream, handle, keep ? ~handle : 0) == NULL) return stream;
+    while (gpul__stream_slot_of(stream, handle, 0) != NULL) {} /* where two threads entered it at the same time */
+    if (!keep) return stream;
     place = gpul__atomic_add(&gpul__shared.streams_ended, 1) % GPUL__ENDED;
     oldest = (intptr_t)gpul__atomic_store(&gpul__shared.ended[place], handle);
 #ifdef GPULITE_CPU_STANDIN
@@ -2582,14 +2614,15 @@ static gpul_status gpul__limit_of_environment(const char *function, int64_t *lim
     if (text == NULL || text[0] == 0) return GPUL_OK;
     value = strtod(text, &end);
     percent = strcmp(end, "%") == 0;
-    if (end == text || (*end != 0 && !percent) || !(value >= 0 && value <= (percent ? 100 : 9e18)))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                          "the environment variable GPULITE_MEMORY_LIMIT is \"%.64s\", neither bytes (\"2e9\") nor a "
-                          "per cent of the device's memory (\"50%%\")",
-                          text);
-    if (percent) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
-    *limit = (int64_t)(percent ? (double)total * (value / 100) : value);
-    return status;
+    if (end != text && (*end == 0 || percent) && value >= 0 && value <= (percent ? 100 : 9e18)) {
+        if (percent) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
+        *limit = (int64_t)(percent ? (double)total * (value / 100) : value);
+        if (status != GPUL_OK || *limit > 0 || value == 0) return status; /* 0 would be no limit */
+    }
+    return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                      "the environment variable GPULITE_MEMORY_LIMIT is \"%.64s\", neither bytes (\"2e9\"), 1 or more, "
+                      "nor a per cent of the device's memory (\"50%%\"); 0 is no limit",
+                      text);
 }
 
 /* Several threads may find things out at once; the first to finish is believed, the others drop what they made. */
@@ -2734,9 +2767,12 @@ static gpul_status gpul__check_capture(const char *function, const void *host, g
     int32_t captured;
     gpul_status status = gpul__is_captured(function, stream, &captured);
     if (status != GPUL_OK || !captured) return status;
+    if (stream == NULL)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "the NULL stream cannot be used while a stream that is ordered with it is captured");
     if (host == NULL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                          "stream is being captured into a graph, where the answer cannot be waited for");
+                          "stream is being captured into a graph, where no answer can be waited for and no time taken");
     status = gpul__cuda(cudaPointerGetAttributes(&attributes, host), function, "cudaPointerGetAttributes");
     if (status != GPUL_OK || attributes.type != cudaMemoryTypeUnregistered) return status;
     return gpul__fail(GPUL_ERROR_MEMORY, function,
@@ -2755,8 +2791,8 @@ static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, 
         GPUL_ERROR_OUT_OF_MEMORY, scope->function, limit > 0 ? cudaSuccess : cudaErrorMemoryAllocation, scope->device,
         bytes, (int64_t)free_bytes, "%s needs %lld bytes, but %s is %lld on device %d, where gpulite has %lld in use",
         a == NULL ? "scratch memory" : gpul__describe(text, sizeof text, a), (long long)bytes,
-        limit > 0 ? "gpul_memory_limit" : "free memory", limit > 0 ? (long long)limit : (long long)free_bytes,
-        (int)scope->device, (long long)used);
+        limit > 0 ? "the limit (gpul_memory_limit or GPULITE_MEMORY_LIMIT)" : "free memory",
+        limit > 0 ? (long long)limit : (long long)free_bytes, (int)scope->device, (long long)used);
 }
 
 static cudaError_t gpul__allocate(void **out, int64_t bytes, const gpul__scope *scope, gpul_stream stream) {
@@ -2876,7 +2912,8 @@ static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status s
         gpul__clear_cuda(e);
         status = gpul__fail_with(GPUL_ERROR_CUDA, function, e, old.device, 0, 0,
                                  "a->data = %p is no memory that CUDA has given out: was it freed before, through a "
-                                 "copy of the array? Of all copies free one, once",
+                                 "copy of the array? Of all copies free one, once. Or was it made in a capture? Free "
+                                 "it before the capture ends",
                                  old.data);
     } else status = gpul__finish(status, e, function, call);
     if (current >= 0 && moved)
@@ -3084,7 +3121,7 @@ static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
     int64_t last = -1;
     int32_t k, rises = 0, falls = 0;
     for (k = 0; k < a->ndim; ++k) {
-        if (a->shape[k] <= 1) continue;
+        if (a->shape[k] <= 1 || a->strides[k] == 0) continue;
         if (last >= 0 && a->strides[k] > last) rises = 1;
         if (a->strides[k] < last) falls = 1;
         last = a->strides[k];
@@ -3183,18 +3220,24 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
     gpul__copy_plan gather, scatter;
     int64_t dense[GPUL_MAX_DIMS];
     const int64_t bytes = gpul_nbytes(dst);
-    int32_t packs, lands, ordered;
+    int32_t packs, lands, ordered, captured = 0;
     const char *const function = scope->function;
     gpul__memory packed = GPUL_ZERO, landed = GPUL_ZERO;
     gpul_stream own = NULL;
-    gpul_status status;
+    gpul_status status = GPUL_OK;
     gpul__host_strides(dst, dense);
     gpul__plan_copy(&gather, src, dense, src->strides);
     gpul__plan_copy(&scatter, dst, dst->strides, dense);
     packs = gather.how != GPUL__BY_BLOCK;
     lands = scatter.how != GPUL__BY_BLOCK;
     ordered = stream == NULL || packs;
-    status = gpul__begin_on(&there, function, src->device);
+    if (packs && stream != NULL) status = gpul__is_captured(function, stream, &captured);
+    if (status == GPUL_OK && captured)
+        return gpul__fail(
+            GPUL_ERROR_UNSUPPORTED, function,
+            "stream is being captured, and a copy of strided src to another device cannot be: gpul_copy it "
+            "to a dense array first");
+    if (status == GPUL_OK) status = gpul__begin_on(&there, function, src->device);
     if (status != GPUL_OK) return status;
     if (stream != NULL && packs)
         status =
@@ -3214,6 +3257,10 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
         if (status == GPUL_OK && lands) status = gpul__copy_run(&scatter, dst->data, to, scope, stream);
         status = gpul__scratch_drop(&landed, scope, stream, status);
         if (status == GPUL_OK && ordered) status = gpul__order(function, own, src->device, stream, dst->device);
+        if (status != GPUL_OK && packs) { /* the block may be moving, and nothing orders its end */
+            (void)gpul__restore_device(dst->device);
+            gpul__clear_cuda(cudaStreamSynchronize(stream));
+        }
     }
     if (packed.data != NULL || own != NULL) {
         status = gpul__finish(status, gpul__restore_device(src->device), function, "cudaSetDevice");
@@ -3280,7 +3327,8 @@ static gpul_status gpul__element_bits(const char *function, const char *name, ui
     default: gpul__integer_range(dtype, &low, &high);
     }
     if (!(value >= low && value <= high) || (double)(int64_t)value != value)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s = %.17g is no %s", name, value, gpul_dtype_name(dtype));
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s = %.17g is no %s", name, value,
+                          dtype == GPUL_I64 ? "whole number (int64)" : gpul_dtype_name(dtype));
     *bits = (uint64_t)(int64_t)value;
     return GPUL_OK;
 }
@@ -3339,7 +3387,7 @@ static gpul_status gpul__new_array(const char *function, gpul_array *out, gpul_d
     if (status != GPUL_OK) return status;
     a.device = scope.device;
     a.stream = stream;
-    a.stream_number = gpul__stream_number(stream);
+    a.stream_number = gpul__stream_known(stream);
     if (bytes > 0) status = gpul__device_memory(&a.data, bytes, &scope, stream, &a);
     if (a.data != NULL) a.owned = scope.state->pool == NULL ? GPUL__OWNED : GPUL__OWNED_BY_POOL;
     if (status == GPUL_OK && contents == GPUL__OF_LIKE) status = gpul__copy(&scope, &a, like, stream);
@@ -3397,7 +3445,8 @@ static gpul_status gpul__move_element(const char *function, const gpul_array *a,
     if (index == NULL && a->ndim > 0) return gpul__null(function, "index");
     for (k = 0; k < a->ndim; ++k) {
         if (index[k] < 0 || index[k] >= a->shape[k])
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "index[%d] = %lld, but a->shape[%d] = %lld", (int)k,
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                              "index[%d] = %lld, but a->shape[%d] = %lld: 0 <= index < shape", (int)k,
                               (long long)index[k], (int)k, (long long)a->shape[k]);
         offset += index[k] * a->strides[k];
     }
@@ -3459,7 +3508,8 @@ GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t a
     const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
     if (status != GPUL_OK) return status;
     if (start < 0 || start > stop || stop > a->shape[axis])
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "start = %lld, stop = %lld, but a->shape[%d] = %lld",
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "start = %lld, stop = %lld, but a->shape[%d] = %lld: 0 <= start <= stop <= shape",
                           (long long)start, (long long)stop, (int)axis, (long long)a->shape[axis]);
     if (step < 1) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "step = %lld is below 1", (long long)step);
     gpul__slice(view, a, axis, start, stop, step);
@@ -3471,8 +3521,8 @@ GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t a
     const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
     if (status != GPUL_OK) return status;
     if (i < 0 || i >= a->shape[axis])
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld", (long long)i, (int)axis,
-                          (long long)a->shape[axis]);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld: 0 <= i < shape",
+                          (long long)i, (int)axis, (long long)a->shape[axis]);
     gpul__slice(view, a, axis, i, i + 1, 1);
     view->strides[axis] = 0;
     for (k = axis; k + 1 < view->ndim; ++k) { /* the axis, of one element now, becomes the last and is dropped */
@@ -3499,13 +3549,15 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
     int64_t run[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], known = 1; /* known: product of shape; 0: it has none */
     int64_t *const all[1] = {strides};
     const int64_t size = gpul_size(a);
-    int32_t k, last, open = -1;
+    int32_t k, last, open = -1, twice = 0;
     gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
     for (k = 0; k < shape.ndim && k < GPUL_MAX_DIMS; ++k)
         if (shape.dim[k] == -1 && open < 0) open = k;
-        else if (shape.dim[k] <= 0) known = 0;
-        else if (!gpul__multiply(known, shape.dim[k], &known)) known = INT64_MAX;
+        else if (shape.dim[k] <= 0) {
+            known = 0;
+            twice = twice || shape.dim[k] == -1;
+        } else if (!gpul__multiply(known, shape.dim[k], &known)) known = INT64_MAX;
     if (open >= 0 && known > 0 && size % known == 0) {
         shape.dim[open] = size / known;
         known = size;
@@ -3514,9 +3566,10 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
     if (open < 0) status = gpul__check_shape(__func__, a->dtype, &shape);
     if (status != GPUL_OK) return status;
     if (open >= 0 || known != size)
-        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which do not fill the shape %s",
+        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which do not fill the shape %s%s",
                           gpul__describe(one, sizeof one, a), (long long)size,
-                          gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
+                          gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim),
+                          twice ? ": only one dimension may be -1" : "");
     gpul__array_init(&result, a->data, a->dtype, &shape, a->memory, a->device);
     result.stream = a->stream;
     result.stream_number = a->stream_number;
@@ -3806,10 +3859,9 @@ static gpul_status gpul__find_difference(gpul_difference *result, const gpul_arr
 GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
                                    double atol, gpul_stream stream) {
     const gpul_array *const both[2] = {a, b};
-    const int64_t n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
-    const gpul_shape shape = gpul_1d(2 * n);
+    const size_t n = (size_t)(gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED);
     gpul__scope scope;
-    gpul_array buffer = GPUL_ZERO;
+    char *buffer = NULL; /* pinned memory would have to wait for every device */
     gpul_difference found = GPUL_ZERO;
     gpul_status status = result == NULL ? gpul__null(__func__, "result") : gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "b", b);
@@ -3820,12 +3872,14 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     status = gpul__begin(&scope, __func__, both, 2, stream);
     if (status != GPUL_OK) return status;
     status = gpul__check_capture(__func__, NULL, stream);
-    if (status == GPUL_OK) status = gpul__host_array(__func__, &buffer, GPUL_F64, &shape, GPUL_MEMORY_PINNED);
-    if (status == GPUL_OK && n > 0) {
-        char *const host[2] = {(char *)buffer.data, (char *)buffer.data + n * 8};
+    if (status == GPUL_OK && n > 0) buffer = (char *)malloc(16 * n);
+    if (buffer != NULL) {
+        char *const host[2] = {buffer, buffer + 8 * n};
         status = gpul__find_difference(&found, a, b, rtol, atol, host, &scope, stream);
-    }
-    status = gpul__end(&scope, gpul__free(__func__, &buffer, status));
+    } else if (status == GPUL_OK && n > 0)
+        status = gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, __func__, "%d bytes of host memory", (int)(16 * n));
+    free(buffer);
+    status = gpul__end(&scope, status);
     if (status == GPUL_OK) *result = found;
     return status;
 }
@@ -4092,25 +4146,33 @@ GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
 }
 
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
-    gpul_stream old = stream == NULL ? NULL : *stream;
+    const char *const asked = "cudaStreamGetId or cudaStreamQuery";
+    gpul_stream old = stream == NULL ? NULL : *stream, other;
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     gpul_status status;
     cudaError_t e;
-    int64_t idle;
+    int64_t idle = 0, other_idle = 0;
+    int32_t keeps;
     if (stream == NULL) return gpul__null(__func__, "stream");
     *stream = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__check_stream(__func__, "stream", old);
     if (status != GPUL_OK) return status;
     status = gpul__pending(__func__);
-    status = gpul__finish(status, gpul__workspace_idle(old, &idle), __func__, "cudaStreamGetId or cudaStreamQuery");
-    e = cudaStreamIsCapturing(old, &capture); /* then destroying it ends the capture */
+    /* of a captured stream CUDA answers nothing else, and destroying it ends the capture */
+    e = cudaStreamIsCapturing(old, &capture);
     status = gpul__finish(status, e, __func__, "cudaStreamIsCapturing");
-    /* before CUDA can give the handle to another */
-    old = gpul__stream_leave(old, e == cudaSuccess && capture == cudaStreamCaptureStatusNone);
-    e = old == NULL ? cudaSuccess : cudaStreamDestroy(old);
+    keeps = e == cudaSuccess && capture == cudaStreamCaptureStatusNone;
+    if (keeps) status = gpul__finish(status, gpul__workspace_idle(old, &idle), __func__, asked);
+    (void)gpul__stream_known(old);
+    other = gpul__stream_leave(old, keeps); /* before CUDA can give the handle to another */
+    /* a stream that was busy when it ended has done its work since */
+    if (other != NULL && other != old)
+        status = gpul__finish(status, gpul__workspace_idle(other, &other_idle), __func__, asked);
+    e = other == NULL ? cudaSuccess : cudaStreamDestroy(other);
     status = gpul__finish(status, e, __func__, "cudaStreamDestroy");
     if (e == cudaSuccess && idle != 0) (void)gpul__workspaces_pass(idle, 0);
+    if (e == cudaSuccess && other_idle != 0) (void)gpul__workspaces_pass(other_idle, 0);
     return status;
 }
 
@@ -4218,6 +4280,8 @@ static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_eve
     float milliseconds = 0;
     cudaError_t e, own[2];
     gpul_status status = gpul__cuda(cudaEventSynchronize(stop), function, "cudaEventSynchronize");
+    if (status == GPUL_OK) /* start may lie in another stream */
+        status = gpul__cuda(cudaEventSynchronize(start), function, "cudaEventSynchronize");
     if (status != GPUL_OK) return status;
     e = cudaEventElapsedTime(&milliseconds, start, stop);
     if (e == cudaErrorInvalidResourceHandle) { /* which of the two? */
@@ -4273,6 +4337,12 @@ GPUL_API double gpul_host_seconds(void) {
 #endif
 }
 
+/* The checks before an event of a timer is recorded: of a graph's events CUDA tells no time. */
+static gpul_status gpul__timer_ready(const char *function, gpul_stream stream) {
+    const gpul_status status = gpul__ready(function, stream);
+    return status != GPUL_OK ? status : gpul__check_capture(function, NULL, stream);
+}
+
 /* Adds the oldest unread region to the total. */
 static gpul_status gpul__timer_read(const char *function, gpul_timer *timer) {
     const int32_t slot = (timer->next - timer->pending + GPUL_TIMER_REGIONS) % GPUL_TIMER_REGIONS;
@@ -4290,12 +4360,15 @@ GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
     if (timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is running already");
     if (timer->host) timer->host_from = gpul_host_seconds();
     else {
-        gpul_event *const from = &timer->from[timer->next], *const to = &timer->to[timer->next];
-        status = gpul__ready(__func__, stream);
+        int32_t k;
+        status = gpul__timer_ready(__func__, stream);
         if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
-        if (status == GPUL_OK && *from == NULL) status = gpul__new_event(__func__, from);
-        if (status == GPUL_OK && *to == NULL) status = gpul__new_event(__func__, to);
-        if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(*from, stream), __func__, "cudaEventRecord");
+        for (k = 0; k < 2 * GPUL_TIMER_REGIONS && status == GPUL_OK; ++k) { /* at the first start: all of one device */
+            gpul_event *const event = k < GPUL_TIMER_REGIONS ? &timer->from[k] : &timer->to[k - GPUL_TIMER_REGIONS];
+            if (*event == NULL) status = gpul__new_event(__func__, event);
+        }
+        if (status == GPUL_OK)
+            status = gpul__cuda(cudaEventRecord(timer->from[timer->next], stream), __func__, "cudaEventRecord");
     }
     if (status == GPUL_OK) timer->running = 1;
     return status;
@@ -4306,7 +4379,7 @@ GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
     if (!timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is not running");
     if (timer->host) timer->total += gpul_host_seconds() - timer->host_from;
     else {
-        gpul_status status = gpul__ready(__func__, stream);
+        gpul_status status = gpul__timer_ready(__func__, stream);
         if (status == GPUL_OK)
             status = gpul__cuda(cudaEventRecord(timer->to[timer->next], stream), __func__, "cudaEventRecord");
         if (status != GPUL_OK) return status;
@@ -4618,6 +4691,12 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     if (call->kernel == NULL) return gpul__null(function, "kernel");
     for (k = 0; k < call->count; ++k) {
         const gpul__argument *const argument = &call->arguments[k];
+        if (argument->kind == GPUL__ARGUMENT_LOST) /* fault: launch-narrows */
+            return gpul__fail(
+                GPUL_ERROR_ARGUMENT, function, "%s = %s%llu, which the kernel's parameter, %sint%d_t, does not hold",
+                gpul__argument_name(name, sizeof name, call, k), argument->negative ? "-" : "",
+                argument->negative ? 0 - (unsigned long long)argument->number : (unsigned long long)argument->number,
+                argument->align ? "" : "u", (int)argument->bytes * 8);
         if (argument->kind != GPUL__ARGUMENT_ARRAY) continue;
         gpul__handling = 1; /* names take time: once with none and nobody told, and once more for the message */
         status = gpul__check_argument(function, "", argument);
@@ -4691,8 +4770,10 @@ static gpul_status gpul__check_device(const char *function, int32_t device) {
     int count = 0;
     const gpul_status status = gpul__need_devices(function, &count);
     if (status != GPUL_OK || (device >= 0 && device < count)) return status;
-    return gpul__fail_with(GPUL_ERROR_DEVICE, function, cudaSuccess, device, 0, 0, "device = %d, but there %s %d",
-                           (int)device, count == 1 ? "is" : "are", count);
+    return gpul__fail_with(GPUL_ERROR_DEVICE, function, cudaSuccess, device, 0, 0,
+                           count == 1 ? "device = %d, but there is %d device, numbered from 0"
+                                      : "device = %d, but there are %d devices, numbered from 0",
+                           (int)device, count);
 }
 
 static char gpul__lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
@@ -5565,11 +5646,15 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     if (all && args.outputs != 1)
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out, ", but the result is one element");
     if (!all) {
-        int32_t fits = result.ndim == x.ndim - 1;
-        for (i = 0; fits && i < result.ndim; ++i) fits = result.shape[i] == x.shape[i < axis ? i : i + 1];
-        if (!fits)
-            return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out, ", but %s has %s and axis %d goes away",
-                                    x_name, gpul__describe(text, sizeof text, &x), (int)axis);
+        char other[96];
+        int64_t left[GPUL_MAX_DIMS];
+        for (i = 0; i < x.ndim - 1; ++i) left[i] = x.shape[i < axis ? i : i + 1];
+        left[i] = reducer->result_bytes;
+        if (result.ndim != i || memcmp(result.shape, left, (size_t)i * sizeof left[0]) != 0)
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out,
+                                    ", but %s has %s and axis %d goes away, so that it must have %s", x_name,
+                                    gpul__describe(text, sizeof text, &x), (int)axis,
+                                    gpul__describe_shape(other, sizeof other, i + (left[i] > 0), left));
     }
     arrays[0] = out;
     all_names[0] = "out";
@@ -5636,8 +5721,7 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
     gpul_status status = gpul__check_array(function, "x", x);
     if (status != GPUL_OK) return status;
     if (op < GPUL_SUM || op > GPUL_COUNT_NONZERO)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "op is %d, which is none of GPUL_SUM .. GPUL_COUNT_NONZERO",
-                          (int)op);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "op = %d is none of GPUL_SUM to GPUL_COUNT_NONZERO", (int)op);
     if (gpul_reduce_dtype(op, x->dtype) == 0)
         return gpul__fail_array(GPUL_ERROR_DTYPE, function, "x", x, ", which op %s does not take",
                                 gpul__reduce_name(op));
@@ -5663,9 +5747,9 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
     return gpul__reduce_array(__func__, reducer, out, x, op, axis, stream);
 }
 
-/* `from`, of one dtype, as another: the same value, or none. */
+/* `from`, of one dtype, as another: the same value, or none; or (rounds) the nearest. */
 static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtype, const void *from,
-                                 gpul_dtype from_dtype) {
+                                 gpul_dtype from_dtype, int32_t rounds) {
     int64_t whole = 0;
     uint64_t bits = 0;
     const double value = gpul__element_value(from, from_dtype, &whole);
@@ -5675,7 +5759,7 @@ static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtyp
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result = %lld is no %s", (long long)whole,
                           gpul_dtype_name(dtype));
     else status = gpul__element_bits(function, "the result", &bits, dtype, value);
-    if (status == GPUL_OK && gpul__is_floating(dtype) && value == value &&
+    if (status == GPUL_OK && gpul__is_floating(dtype) && !rounds && value == value &&
         gpul__element_value(&bits, dtype, &whole) != value)
         status =
             gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result = %.17g is no %s", value, gpul_dtype_name(dtype));
@@ -5687,7 +5771,7 @@ static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtyp
 static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
                                    gpul_stream stream) {
     const gpul__reducer *reducer = NULL;
-    int32_t axis = GPUL_ALL_AXES;
+    int32_t axis = GPUL_ALL_AXES, rounds;
     gpul__scope scope;
     gpul_array out = GPUL_ZERO;
     gpul__memory scratch = GPUL_ZERO;
@@ -5701,7 +5785,9 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1, stream);
     if (status != GPUL_OK) return status;
     out.dtype = gpul_reduce_dtype(op, x->dtype);
-    if (dtype == GPUL_F64) out.dtype = gpul__wide_result(op, out.dtype);
+    /* any other dtype gets what was added up: an integer must not have been rounded before, a wider float not twice */
+    rounds = dtype == GPUL_F32 && gpul__is_floating(out.dtype) && gpul_dtype_size(out.dtype) == 2;
+    if (dtype != out.dtype) out.dtype = gpul__wide_result(op, out.dtype);
     out.memory = GPUL_MEMORY_DEVICE;
     out.device = scope.device;
     size = gpul_dtype_size(out.dtype);
@@ -5715,7 +5801,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
         status = gpul__cuda(e, function, "copy of the result");
     }
     status = gpul__end(&scope, gpul__scratch_drop(&scratch, &scope, stream, status));
-    return status != GPUL_OK ? status : gpul__convert(function, value, dtype, &answer, out.dtype);
+    return status != GPUL_OK ? status : gpul__convert(function, value, dtype, &answer, out.dtype, rounds);
 }
 
 GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
@@ -6153,8 +6239,9 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                                 "; float32, float64, float16 and bfloat16 are taken");
     for (i = 0; i < 3; ++i)
         if (arrays[i]->ndim < 2)
-            return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], arrays[i],
-                                    ", but must be a matrix or a stack of them");
+            return gpul__fail_array(
+                GPUL_ERROR_SHAPE, function, names[i], arrays[i],
+                ", but must be a matrix or a stack of them; vectors are gpul_gemv's and gpul_dot's");
     status = gpul__check_product(function, C, A, B);
     if (status == GPUL_OK) status = gpul__check_gemm_options(function, C, options);
     if (status != GPUL_OK) return status;
@@ -6579,9 +6666,11 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
     gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
     gpul_error first;
+    const int32_t handling = gpul__handling;
     gpul_status status = gpul__begin_on(&scope, function, device), destroyed;
     if (status != GPUL_OK) return status;
     if (gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) { /* fault: roof-measured-again */
+        gpul__handling = 1; /* what fails in the functions called is told once, as this one's */
         status = gpul__device_info(function, &info, device);
         if (status == GPUL_OK) status = gpul_stream_create(&work.stream, GPUL_STREAM_NON_BLOCKING);
         if (status == GPUL_OK) status = gpul__roof_measure(&roof, &work, &info);
@@ -6591,9 +6680,13 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
         destroyed = gpul_stream_destroy(&work.stream);
         if (status == GPUL_OK) status = destroyed;
         else gpul__error = first;
-        if (status != GPUL_OK && strcmp(gpul__error.function, function) != 0) /* of a function that this one called */
+        gpul__handling = handling;
+        if (status != GPUL_OK) {
+            const int32_t own = strcmp(gpul__error.function, function) == 0;
             status = gpul__fail_with(status, function, (cudaError_t)gpul__error.cuda_code, gpul__error.device,
-                                     gpul__error.bytes_requested, gpul__error.bytes_free, "%s", gpul__error.message);
+                                     gpul__error.bytes_requested, gpul__error.bytes_free, "%s",
+                                     gpul__error.message + (own ? strlen(function) + 2 : 0));
+        }
         if (status == GPUL_OK && gpul__atomic_swap(&scope.state->roof_state, GPUL__UNKNOWN, GPUL__FILLING)) {
             roof.device = device;
             roof.standin = info.standin;

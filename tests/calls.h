@@ -30,8 +30,8 @@ typedef struct world {
         float f32;
         double f64;
     } plain;
-    gpul_array pinned, kept;
-    gpul_stream stream, other;
+    gpul_array pinned, kept, far_whole, far; /* far: strided, on device 1 where there is one */
+    gpul_stream stream, other, far_stream;
     gpul_event event, event2;
     gpul_graph graph; /* of a fill of D */
     gpul_timer timer;
@@ -40,7 +40,15 @@ typedef struct world {
 } world;
 
 static CHECK_UNUSED void world_open(world *w) {
+    int32_t devices = 0;
     memset(w, 0, sizeof *w);
+    CHECK_OK(gpul_device_count(&devices));
+    CHECK_OK(gpul_device_select(devices > 1));
+    CHECK_OK(gpul_zeros(&w->far_whole, GPUL_F32, gpul_2d(30, 80), NULL));
+    CHECK_OK(gpul_slice(&w->far, &w->far_whole, 1, 0, 80, 2));
+    CHECK_OK(gpul_stream_create(&w->far_stream, GPUL_STREAM_DEFAULT));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_device_select(0));
     box_2d(&w->b[W_A], GPUL_F32, 30, 40, LAY_C, 0, FILL_NAN);
     box_2d(&w->b[W_B], GPUL_F32, 40, 30, LAY_C_PAD, 0, FILL_NAN);
     box_2d(&w->b[W_C], GPUL_F32, 30, 30, LAY_C, 0, FILL_NAN);
@@ -79,6 +87,8 @@ static CHECK_UNUSED void world_close(world *w) {
     for (int i = 0; i < W_COUNT; i++) box_free(&w->b[i]);
     CHECK_OK(gpul_free(&w->pinned));
     CHECK_OK(gpul_free(&w->kept));
+    CHECK_OK(gpul_free(&w->far_whole));
+    CHECK_OK(gpul_stream_destroy(&w->far_stream));
     CHECK_OK(gpul_stream_destroy(&w->stream));
     CHECK_OK(gpul_stream_destroy(&w->other));
     CHECK_OK(gpul_event_destroy(&w->event));
@@ -123,6 +133,9 @@ CALL(print, gpul_print(NULL, (char *)w->plain.bytes, sizeof w->plain.bytes, V(A)
 CALL(copy, gpul_copy(V(D), V(A), NULL))
 CALL(copy_skew, gpul_copy(V(SKEW), V(A), w->stream))
 CALL(copy_pinned, gpul_copy(V(D), &w->pinned, NULL))
+CALL(copy_far, gpul_copy(V(D), &w->far, NULL))
+CALL(copy_far_on, gpul_copy(V(D), &w->far, w->stream))
+CALL(copy_far_skew, gpul_copy(V(SKEW), &w->far, w->stream))
 CALL(fill, gpul_fill(V(D), 3, NULL))
 CALL(fill_skew, gpul_fill(V(SKEW), 3, w->stream))
 static const int64_t one_two[2] = {1, 2};
@@ -154,7 +167,7 @@ CALL(event_record, gpul_event_record(w->event, w->stream))
 CALL(event_synchronize, gpul_event_synchronize(w->event))
 CALL(event_query, gpul_event_query(&w->plain.i32, w->event))
 CALL(event_seconds, gpul_event_seconds(&w->plain.f64, w->event, w->event2))
-CALL(timer_start, gpul_timer_start(&w->timer, w->stream))
+CALL(timer_start, gpul_timer_start(&w->timer, w->far_stream)) /* where device 1 is the current one, if there is one */
 CALL(graph_begin, gpul_graph_begin(w->stream))
 CALL(graph_launch, gpul_graph_launch(w->graph, w->stream))
 CALL(vecadd, gpul_vecadd(V(D), V(A), V(A), NULL))
@@ -291,6 +304,9 @@ static const entry calls[] = {
     {"gpul_copy", call_copy, NULL},
     {"gpul_copy", call_copy_skew, NULL},
     {"gpul_copy", call_copy_pinned, NULL},
+    {"gpul_copy", call_copy_far, NULL},
+    {"gpul_copy", call_copy_far_on, NULL},
+    {"gpul_copy", call_copy_far_skew, NULL},
     {"gpul_fill", call_fill, NULL},
     {"gpul_fill", call_fill_skew, NULL},
     {"gpul_get", call_get, NULL},

@@ -487,6 +487,13 @@ static void test_roof(void) {
 }
 
 #ifdef GPULITE_CPU_STANDIN
+static int told;
+static char told_last[512];
+static void tell(const gpul_error *error) {
+    told++;
+    snprintf(told_last, sizeof told_last, "%s", error->message);
+}
+
 /* Measuring fails at some runtime call or other, each time in a process that has not measured yet. */
 static void test_roof_faults(void) {
     const long steps[] = {1, 2, 5, 8, 13, 20, 60, 120, 480, 1500};
@@ -500,12 +507,18 @@ static void test_roof_faults(void) {
             int bad = 0, fault;
             standin_leaks(0);
             standin_fail(NULL, steps[k], cudaErrorUnknown, STANDIN_ONCE | STANDIN_AFTER * (steps[k] > 20));
+            (void)gpul_on_error(tell);
             status = gpul_device_roof(&roof, 0);
+            (void)gpul_on_error(NULL);
+            if (told != (status != GPUL_OK) || strcmp(told_last, status == GPUL_OK ? "" : gpul_last_error()->message))
+                bad |= 64;
             fault = standin_failed();
             standin_fail_clear();
             if (fault && status != GPUL_OK && strcmp(gpul_last_error()->function, "gpul_device_roof") != 0) bad |= 1;
             if (fault && status != GPUL_OK && (status != GPUL_ERROR_CUDA || roof.read_gbps != 0)) bad |= 2;
-            if (fault && status != GPUL_OK && strncmp(gpul_last_error()->message, "gpul_device_roof: ", 18) != 0)
+            if (fault && status != GPUL_OK &&
+                (strncmp(gpul_last_error()->message, "gpul_device_roof: ", 18) != 0 ||
+                 strstr(gpul_last_error()->message + 1, "gpul_device_roof") != NULL))
                 bad |= 4;
             if (cudaGetLastError() != cudaSuccess) bad |= 8;
             standin_drain();

@@ -314,6 +314,27 @@ static void test_close_values(void) {
         CHECK_OK(gpul_fill(&b, 2, s));
         CHECK_OK(gpul_allclose(&d, &a, &b, 0, 0, s));
         CHECK_INT(d.count, 1000);
+#ifdef GPULITE_CPU_STANDIN
+        { /* it waits for that stream alone, and disturbs no capture of this thread's */
+            gpul_stream busy = NULL;
+            gpul_graph graph = NULL;
+            int32_t done = -1;
+            CHECK_OK(gpul_stream_create(&busy, GPUL_STREAM_NON_BLOCKING));
+            CHECK_OK(gpul_fill(&b, 3, busy));
+            CHECK_OK(gpul_allclose(&d, &a, &a, 0, 0, s));
+            CHECK(cudaStreamQuery(busy) == cudaErrorNotReady);
+            (void)cudaGetLastError();
+            CHECK_OK(gpul_stream_synchronize(busy));
+            CHECK_OK(gpul_graph_begin(busy));
+            CHECK_OK(gpul_fill(&b, 1, busy));
+            CHECK_OK(gpul_allclose(&d, &a, &b, 0, 0, s));
+            CHECK_INT(d.count, 1000);
+            CHECK_OK(gpul_graph_end(&graph, busy));
+            CHECK_OK(gpul_graph_free(&graph));
+            CHECK_OK(gpul_stream_query(&done, busy));
+            CHECK_OK(gpul_stream_destroy(&busy));
+        }
+#endif
         CHECK_OK(gpul_free_all(&a, &b));
         CHECK_OK(gpul_stream_destroy(&s));
     }

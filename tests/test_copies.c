@@ -6,7 +6,7 @@
 static int host_is_f(const gpul_array *a) {
     int rises = 0, last = -1;
     for (int k = 0; k < a->ndim; k++) {
-        if (a->shape[k] <= 1) continue;
+        if (a->shape[k] <= 1 || a->strides[k] == 0) continue;
         if (last >= 0 && a->strides[k] < a->strides[last]) return 0;
         rises += last >= 0 && a->strides[k] > a->strides[last];
         last = k;
@@ -85,6 +85,30 @@ static void test_host_copies(void) {
                         k / 2 % 2);
     }
     CHECK_OK(gpul_stream_destroy(&s));
+}
+
+/* A row that is repeated by a stride of 0 comes to the host row-major, as its clone does: that stride rises nowhere. */
+static void test_broadcast(void) {
+    static const float host[3] = {1, 2, 3}, rows[6] = {1, 2, 3, 1, 2, 3}, columns[6] = {1, 1, 2, 2, 3, 3};
+    const int64_t down[2] = {0, 1}, across[2] = {1, 0};
+    gpul_array a = GPUL_ZERO, view = GPUL_ZERO, clone = GPUL_ZERO;
+    gpul_difference d;
+    float back[6];
+    CHECK_OK(gpul_to_device(&a, host, GPUL_F32, gpul_1d(3), NULL));
+    for (int turned = 0; turned < 2; turned++) {
+        const size_t bytes = sizeof back;
+        const gpul_shape shape = turned ? gpul_2d(3, 2) : gpul_2d(2, 3);
+        CHECK_OK(gpul_wrap_strided(&view, a.data, GPUL_F32, shape, turned ? across : down));
+        CHECK_OK(gpul_copy_to_host(back, &view, NULL));
+        CHECK_BYTES(back, turned ? columns : rows, bytes);
+        CHECK_OK(gpul_clone(&clone, &view, NULL));
+        CHECK_OK(gpul_copy_to_host(back, &clone, NULL));
+        CHECK_BYTES(back, turned ? columns : rows, bytes);
+        CHECK_OK(gpul_allclose(&d, &clone, &view, 0, 0, NULL));
+        CHECK_INT(d.count, 0);
+        CHECK_OK(gpul_free(&clone));
+    }
+    CHECK_OK(gpul_free(&a));
 }
 
 static void check_copy(box *dst, const box *src) {
@@ -350,6 +374,7 @@ static void test_get_set(void) {
 int main(void) {
     check_begin("copies");
     RUN(test_host_copies);
+    RUN(test_broadcast);
     RUN(test_array_copies);
     RUN(test_pinned_in_place);
     RUN(test_lazy_streams);

@@ -362,7 +362,7 @@ static void test_numbers(void) { /* GPUL_SCALAR takes the dtype of the input tha
     CHECK_OK(gpul_copy_to_host(got, &out, NULL));
     for (int i = 0; i < 3; i++) CHECK_NEAR(got[i], (double)0.1f * 2 + 5, 0);
     CHECK_FAILS(test_mixed(&out, GPUL_SCALAR(0.1), GPUL_SCALAR(0.5), NULL), GPUL_ERROR_ARGUMENT, "test_mixed",
-                "y = 0.5 is no int64");
+                "y = 0.5 is no whole number (int64)");
     CHECK_OK(gpul_free(&out));
 }
 
@@ -825,7 +825,8 @@ static void test_several_contracts(void) {
     /* structs as bytes */
     CHECK_FAILS(test_compose(&out, &l, &l, 1, NULL), GPUL_ERROR_DTYPE, "test_compose", "to give uint8");
     CHECK_FAILS(test_compose(&many, &l, &l, 1, NULL), GPUL_ERROR_SHAPE, "test_compose", "struct of 16 bytes");
-    CHECK_FAILS(test_compose(&bytes, &l, &l, 1, NULL), GPUL_ERROR_SHAPE, "test_compose", "axis 1 goes away");
+    CHECK_FAILS(test_compose(&bytes, &l, &l, 1, NULL), GPUL_ERROR_SHAPE, "test_compose",
+                "axis 1 goes away, so that it must have (3, 16)");
     CHECK_OK(gpul_slice(&v, &many, 1, 0, 32, 2)); /* every other byte */
     CHECK_FAILS(test_compose(&v, &l, &l, 1, NULL), GPUL_ERROR_SHAPE, "test_compose", "lie side by side");
     CHECK_OK(gpul_slice(&v, &many, 1, 1, 17, 1)); /* an odd place */

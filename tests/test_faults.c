@@ -34,8 +34,10 @@ static int too_late(const char *call) {
 }
 
 /* Operations of several launches, the first of which writes the output (a histogram's zeros, the first products of a
- * stack): a failure of a later one comes too late too. */
+ * stack): a failure of a later one comes too late too. So does one behind the copy between two devices. */
 static int in_steps(const char *function, const char *call, long k, const char names[][48]) {
+    for (long i = 0; i + 1 < k; i++)
+        if (strcmp(names[i], "cudaMemcpyPeerAsync") == 0) return 1;
     if (strcmp(call, "cudaLaunchKernelExC") != 0) return 0;
     if (strncmp(function, "gpul_histogram", 14) != 0 && strcmp(function, "gpul_matmul") != 0) return 0;
     for (long i = 0; i + 1 < k; i++)
@@ -51,9 +53,10 @@ static void remember(const char *call) {
     if (n_seen < COUNT_OF(seen)) snprintf(seen[n_seen++], sizeof seen[0], "%.47s", call);
 }
 
+enum { HOME = 1 }; /* the current device of each call; most of their arrays lie on device 0 */
+
 static void one_fault(world *w, int i, long k, const char names[][48], int code, int flags) {
     const char *const call = names[k - 1];
-    const int home = strcmp(calls[i].function, "gpul_timer_start") ? 1 : 0; /* events are the current device's */
     char what[256];
     int32_t device = -1;
     alive before, after;
@@ -98,9 +101,9 @@ static void one_fault(world *w, int i, long k, const char names[][48], int code,
              gpul_status_name(status));
         (void)cudaGetLastError();
     }
-    if (cudaGetDevice(&device) != cudaSuccess || device != home) {
+    if (cudaGetDevice(&device) != cudaSuccess || device != HOME) {
         if (strcmp(call, "cudaSetDevice") != 0) FAIL("%s: the current device became %d", what, device);
-        (void)cudaSetDevice(home);
+        (void)cudaSetDevice(HOME);
     }
     (void)cudaSetDevice(0);
     if (status != GPUL_OK && !(flags & STANDIN_AFTER) && !too_late(call) &&
@@ -120,7 +123,7 @@ static void one_fault(world *w, int i, long k, const char names[][48], int code,
     }
     world_restore(w);
     /* and now it works again */
-    (void)cudaSetDevice(home);
+    (void)cudaSetDevice(HOME);
     status = calls[i].call(w);
     (void)cudaSetDevice(0);
     if (status != GPUL_OK) FAIL("%s: afterwards it fails: %s", what, gpul_last_error()->message);
@@ -128,20 +131,20 @@ static void one_fault(world *w, int i, long k, const char names[][48], int code,
     world_restore(w);
 }
 
-static void every_call(int code, int flags) {
+static void every_call(int code, int flags, int order) {
     for (int i = 0; i < COUNT_OF(calls); i++) {
         world w;
-        const int home = strcmp(calls[i].function, "gpul_timer_start") ? 1 : 0;
         char names[64][48];
         long n = 0;
         standin_reset();
+        standin_order(order);
         standin_devices(2);
         standin_leaks(0); /* failing releases leak, and that is meant */
         (void)cudaSetDevice(0);
         world_open(&w);
         for (int run = 0; run < 2; run++) { /* the second run is the one that counts: caches are filled */
             gpul_status status;
-            (void)cudaSetDevice(home);
+            (void)cudaSetDevice(HOME);
             standin_trace_begin();
             status = calls[i].call(&w);
             n = standin_trace_count();
@@ -163,7 +166,7 @@ static void every_call(int code, int flags) {
                  strcmp(call, "cudaHostRegister") == 0 || strcmp(call, "cudaStreamBeginCapture") == 0))
                 continue; /* nobody can release what was made but not told */
             if ((flags & STANDIN_FROM_THEN_ON) && !strstr(call, "Malloc") && !strstr(call, "Alloc")) continue;
-            (void)cudaSetDevice(home);
+            (void)cudaSetDevice(HOME);
             one_fault(&w, i, k, (const char(*)[48])names, code, flags);
         }
         world_close(&w);
@@ -214,9 +217,29 @@ static void test_first_use(void) {
     CHECK(k > 5 && k < 100);
 }
 
-static void test_unknown(void) { every_call(cudaErrorUnknown, STANDIN_ONCE); }
-static void test_no_memory(void) { every_call(cudaErrorMemoryAllocation, STANDIN_FROM_THEN_ON); }
-static void test_after(void) { every_call(cudaErrorUnknown, STANDIN_ONCE | STANDIN_AFTER); }
+static void test_unknown(void) { every_call(cudaErrorUnknown, STANDIN_ONCE, STANDIN_FORWARD); }
+static void test_no_memory(void) { every_call(cudaErrorMemoryAllocation, STANDIN_FROM_THEN_ON, STANDIN_FORWARD); }
+/* here the newest stream's work comes first, too */
+static void test_after(void) { every_call(cudaErrorUnknown, STANDIN_ONCE | STANDIN_AFTER, STANDIN_REVERSE); }
+
+/* Where the last step fails, the packed block is given back when it has moved, in the stream that it moves in. */
+static void test_far_copy(void) {
+    for (int own = 0; own < 2; own++) {
+        world w;
+        gpul_stream stream;
+        standin_reset();
+        standin_devices(2);
+        world_open(&w);
+        stream = own ? w.stream : NULL;
+        standin_fail("cudaStreamWaitEvent", 3, cudaErrorUnknown, STANDIN_ONCE);
+        CHECK_FAILS(gpul_copy(&w.b[W_D].view, &w.far, stream), GPUL_ERROR_CUDA, "gpul_copy", "cudaStreamWaitEvent");
+        CHECK_INT(standin_failed(), 1);
+        standin_fail_clear();
+        CHECK_INT(cudaStreamQuery(stream), cudaSuccess);
+        world_close(&w);
+    }
+    standin_reset();
+}
 
 /* A lost device: everything says so, nothing hangs or crashes. */
 static void test_lost(void) {
@@ -384,6 +407,7 @@ int main(void) {
     RUN(test_unknown);
     RUN(test_no_memory);
     RUN(test_after);
+    RUN(test_far_copy);
     RUN(test_lost);
     RUN(test_endings);
     RUN(test_crowded);

@@ -485,6 +485,122 @@ static void test_refusals(void) {
     free(host);
 }
 
+/* Of a captured stream no time is told: the timer refuses it, and goes on with others. */
+static void test_timer_refusals(void) {
+    gpul_stream s = NULL, t = NULL;
+    gpul_array a = GPUL_ZERO;
+    gpul_graph graph = NULL;
+    gpul_timer timer = GPUL_ZERO;
+    double seconds = -7;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_stream_create(&t, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_graph_begin(s));
+    CHECK_OK(gpul_fill(&a, 1, s));
+    CHECK_FAILS(gpul_timer_start(&timer, s), GPUL_ERROR_ARGUMENT, "gpul_timer_start", "captured");
+    CHECK_INT(timer.running, 0);
+    CHECK_OK(gpul_timer_start(&timer, t));
+    CHECK_FAILS(gpul_timer_stop(&timer, s), GPUL_ERROR_ARGUMENT, "gpul_timer_stop", "captured");
+    CHECK_INT(timer.running, 1);
+    CHECK_OK(gpul_timer_stop(&timer, t));
+    CHECK_OK(gpul_graph_end(&graph, s));
+    CHECK_OK(gpul_timer_start(&timer, s));
+    CHECK_OK(gpul_graph_launch(graph, s));
+    CHECK_OK(gpul_timer_stop(&timer, s));
+    CHECK_OK(gpul_timer_seconds(&seconds, &timer));
+    CHECK(seconds >= 0 && timer.regions == 2);
+    CHECK_OK(gpul_timer_free(&timer));
+    CHECK_OK(gpul_graph_free(&graph));
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_stream_destroy(&s));
+    CHECK_OK(gpul_stream_destroy(&t));
+}
+
+/* What waits in the NULL stream, while a stream that is ordered with it is captured: refused, and the capture goes on. */
+static void test_null_stream(void) {
+    gpul_stream s = NULL;
+    gpul_array a = GPUL_ZERO, pinned = GPUL_ZERO;
+    gpul_graph graph = NULL;
+    gpul_timer timer = GPUL_ZERO;
+    float host[100], one = -7;
+    const int64_t at[1] = {5};
+    static const char sentence[] = "the NULL stream cannot be used while a stream that is ordered with it is captured";
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_DEFAULT));
+    CHECK_OK(gpul_zeros(&a, GPUL_F32, gpul_1d(100), NULL));
+    CHECK_OK(gpul_pinned_array(&pinned, GPUL_F32, gpul_1d(100)));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_graph_begin(s));
+    CHECK_OK(gpul_fill(&a, 1, s));
+    CHECK_FAILS(gpul_copy_to_host(host, &a, NULL), GPUL_ERROR_ARGUMENT, "gpul_copy_to_host", sentence);
+    CHECK_FAILS(gpul_copy_to_device(&a, pinned.data, NULL), GPUL_ERROR_ARGUMENT, "gpul_copy_to_device", sentence);
+    CHECK_FAILS(gpul_get(&one, &a, at, NULL), GPUL_ERROR_ARGUMENT, "gpul_get", sentence);
+    CHECK_FAILS(gpul_timer_start(&timer, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_start", sentence);
+    CHECK_OK(gpul_graph_end(&graph, s));
+    CHECK_OK(gpul_graph_launch(graph, s));
+    CHECK_OK(gpul_get(&one, &a, at, s));
+    CHECK_NEAR(one, 1, 0);
+    CHECK_OK(gpul_graph_free(&graph));
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_free(&pinned));
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
+#ifdef GPULITE_CPU_STANDIN
+/* Between two devices a capture holds what is dense, and refuses what would take a stream of the other device. */
+static void test_far_copies(void) {
+    gpul_stream s = NULL;
+    gpul_array there = GPUL_ZERO, even = GPUL_ZERO, half = GPUL_ZERO, here = GPUL_ZERO;
+    gpul_graph graph = NULL;
+    float back[5] = {0, 0, 0, 0, 0};
+    standin_devices(2);
+    CHECK_OK(gpul_device_select(1));
+    CHECK_OK(gpul_full(&there, GPUL_F32, gpul_1d(10), 6, NULL));
+    CHECK_OK(gpul_slice(&even, &there, 0, 0, 10, 2));
+    CHECK_OK(gpul_slice(&half, &there, 0, 0, 5, 1));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_device_select(0));
+    CHECK_OK(gpul_zeros(&here, GPUL_F32, gpul_1d(5), NULL));
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_graph_begin(s));
+    CHECK_FAILS(gpul_copy(&here, &even, s), GPUL_ERROR_UNSUPPORTED, "gpul_copy", "a copy of strided src to another");
+    CHECK_OK(gpul_copy(&here, &half, s));
+    CHECK_OK(gpul_graph_end(&graph, s));
+    CHECK_OK(gpul_graph_launch(graph, s));
+    CHECK_OK(gpul_copy_to_host(back, &here, s));
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_NEAR(back[4], 6, 0);
+    CHECK_OK(gpul_fill(&here, 0, s));
+    CHECK_OK(gpul_copy(&here, &even, s));
+    CHECK_OK(gpul_copy_to_host(back, &here, s));
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_NEAR(back[4], 6, 0);
+    CHECK_OK(gpul_graph_free(&graph));
+    CHECK_OK(gpul_free_all(&there, &here));
+    CHECK_OK(gpul_stream_destroy(&s));
+    standin_devices(1);
+}
+
+/* A stream that ends while it is captured, and has a workspace */
+static void test_destroyed(void) {
+    gpul_stream s = NULL;
+    gpul_array a = GPUL_ZERO, sum = GPUL_ZERO;
+    const long live = standin_live_streams();
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_zeros(&a, GPUL_F32, gpul_1d(200000), NULL));
+    CHECK_OK(gpul_zeros(&sum, GPUL_F32, gpul_0d(), NULL));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_reduce(&sum, &a, GPUL_SUM, GPUL_ALL_AXES, s));
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_OK(gpul_graph_begin(s));
+    CHECK_OK(gpul_fill(&a, 1, s));
+    CHECK_OK(gpul_stream_destroy(&s));
+    CHECK_INT(standin_live_streams(), live);
+    CHECK_OK(gpul_free_all(&a, &sum));
+}
+#endif
+
 /* Reductions put no allocation into a graph where one block may take all of an output: as much as their contract
  * says. */
 static void test_scratch(void) {
@@ -656,10 +772,14 @@ int main(void) {
     RUN(test_beside);
     RUN(test_not_freed);
     RUN(test_refusals);
+    RUN(test_timer_refusals);
+    RUN(test_null_stream);
     RUN(test_scratch);
     RUN(test_errors);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_endings);
+    RUN(test_far_copies);
+    RUN(test_destroyed);
 #endif
     return check_end();
 }

@@ -259,6 +259,59 @@ static void test_handler(void) { /* it is told once, with the argument's name */
     CHECK_OK(gpul_free(&x));
 }
 
+/* An integer is passed as what it is, or not at all. */
+static __global__ void keep_u8(int64_t *out, unsigned char n) { out[0] = n; }
+static __global__ void keep_i32(int64_t *out, int n) { out[0] = n; }
+static __global__ void keep_u32(int64_t *out, unsigned n) { out[0] = n; }
+static __global__ void keep_i64(int64_t *out, int64_t n) { out[0] = n; }
+static __global__ void keep_u64(int64_t *out, size_t n) { out[0] = int64_t(n); }
+static __global__ void keep_bool(int64_t *out, bool n) { out[0] = n; }
+static void test_integers(void) {
+    gpul_array x = numbers(GPUL_I64, gpul_1d(1));
+    const int64_t n = 5000000000;
+    int64_t got = -1;
+    int told_before = told;
+#define KEEPS(kernel, number)                                                                                          \
+    do {                                                                                                               \
+        CHECK_OK(GPUL_LAUNCH(kernel, 1, 1, 0, NULL, &x, number));                                                      \
+        fetch(&got, &x);                                                                                               \
+        CHECK_INT(got, int64_t(number));                                                                               \
+    } while (0)
+#define LOSES(kernel, number, words)                                                                                   \
+    CHECK_FAILS(GPUL_LAUNCH(kernel, 1, 1, 0, NULL, &x, number), GPUL_ERROR_ARGUMENT, "GPUL_LAUNCH(" #kernel ")", words)
+    LOSES(keep_i32, n, "argument 2 (n) = 5000000000, which the kernel's parameter, int32_t, does not hold");
+    LOSES(keep_i32, -n, "(-n) = -5000000000, ");
+    LOSES(keep_i32, 0x80000000u, "= 2147483648, ");
+    LOSES(keep_i32, (size_t)-1, "= 18446744073709551615, ");
+    LOSES(keep_u8, 256, "= 256, which the kernel's parameter, uint8_t, ");
+    LOSES(keep_u8, -1, "= -1, ");
+    LOSES(keep_u32, -1, "= -1, which the kernel's parameter, uint32_t, ");
+    LOSES(keep_u32, (int64_t)1 << 32, "= 4294967296, ");
+    LOSES(keep_i64, (uint64_t)1 << 63, "= 9223372036854775808, which the kernel's parameter, int64_t, ");
+    LOSES(keep_u64, INT64_MIN, "= -9223372036854775808, which the kernel's parameter, uint64_t, ");
+    KEEPS(keep_i32, 0);
+    KEEPS(keep_i32, (int64_t)INT32_MIN);
+    KEEPS(keep_i32, 0x7fffffffu);
+    KEEPS(keep_i32, (int8_t)-3);
+    KEEPS(keep_i32, true);
+    KEEPS(keep_u8, 255);
+    KEEPS(keep_u8, 'a');
+    KEEPS(keep_u32, n - 1000000000);
+    KEEPS(keep_i64, -n);
+    KEEPS(keep_u64, n);
+    KEEPS(keep_i64, 7.9); /* no integer: as a cast */
+    CHECK_OK(GPUL_LAUNCH(keep_bool, 1, 1, 0, NULL, &x, 256));
+    fetch(&got, &x);
+    CHECK_INT(got, 1);
+    CHECK(gpul_on_error(hear) == NULL);
+    CHECK(GPUL_LAUNCH(keep_i32, 1, 1, 0, NULL, &x, n) == GPUL_ERROR_ARGUMENT);
+    CHECK(gpul_on_error(NULL) == hear);
+    CHECK_INT(told, told_before + 1);
+    CHECK_OK(gpul_free(&x));
+#undef KEEPS
+#undef LOSES
+}
+
 static void test_limits(void) {
     gpul_array x = numbers(GPUL_F64, gpul_1d(8));
     double host[8];
@@ -526,6 +579,7 @@ int main(void) {
     RUN(test_wrong_arrays);
     RUN(test_names);
     RUN(test_handler);
+    RUN(test_integers);
     RUN(test_limits);
     RUN(test_shared);
     RUN(test_views);

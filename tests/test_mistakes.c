@@ -104,6 +104,24 @@ static void test_double_free(void) {
     CHECK_FAILS(gpul_free(&copy), GPUL_ERROR_CUDA, "gpul_free", "freed before, through a copy");
 }
 
+#ifdef GPULITE_CPU_STANDIN
+static void free_after_capture(void) {
+    gpul_array a = GPUL_ZERO;
+    gpul_stream s = NULL;
+    gpul_graph graph = NULL;
+    if (gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING) || gpul_graph_begin(s) ||
+        gpul_device_array(&a, GPUL_F32, gpul_1d(100), s) || gpul_fill(&a, 1, s) || gpul_graph_end(&graph, s))
+        _exit(5);
+    fprintf(stderr, "%s\n", gpul_free(&a) == GPUL_ERROR_CUDA ? gpul_last_error()->message : "nothing");
+    _exit(7);
+}
+static void test_array_of_capture(void) { /* freed when its capture has ended, before a launch has made it */
+    char text[4096];
+    CHECK_INT(in_child(free_after_capture, text, sizeof text), 7);
+    SAYS(text, "Or was it made in a capture? Free it before the capture ends");
+}
+#endif
+
 static void test_use_after_free(void) {
     gpul_array a = GPUL_ZERO;
     double sum = -7;
@@ -163,8 +181,16 @@ static void test_wrong_shape(void) {
                 "b has float32 (4), which does not broadcast to out's float32 (3)");
     CHECK_FAILS(gpul_matmul(&A, &A, &A, NULL), GPUL_ERROR_SHAPE, "gpul_matmul", "needs 4 rows in it");
     CHECK_FAILS(gpul_gemv(&a, 1, &A, &a, 0, NULL), GPUL_ERROR_SHAPE, "gpul_gemv", "x has float32 (3), but A");
-    CHECK_FAILS(gpul_reduce(&a, &A, GPUL_SUM, 0, NULL), GPUL_ERROR_SHAPE, "gpul_reduce", "and axis 0 goes away");
-    CHECK_FAILS(gpul_reshape(&a, &A, gpul_2d(5, -1)), GPUL_ERROR_SHAPE, "gpul_reshape", "(5, -1)");
+    CHECK_FAILS(gpul_reduce(&a, &A, GPUL_SUM, 0, NULL), GPUL_ERROR_SHAPE, "gpul_reduce",
+                "x has float32 (3, 4) and axis 0 goes away, so that it must have (4)");
+    CHECK_FAILS(gpul_reduce(&a, &A, 999, 0, NULL), GPUL_ERROR_ARGUMENT, "gpul_reduce", ": op = 999 is none of");
+    CHECK_FAILS(gpul_unary(&a, 999, &a, NULL), GPUL_ERROR_ARGUMENT, "gpul_unary", ": op = 999 is none of");
+    CHECK_FAILS(gpul_matmul(&a, &A, &b, NULL), GPUL_ERROR_SHAPE, "gpul_matmul",
+                "vectors are gpul_gemv's and gpul_dot's");
+    CHECK_FAILS(gpul_reshape(&a, &A, gpul_2d(5, -1)), GPUL_ERROR_SHAPE, "gpul_reshape", "fill the shape (5, -1)");
+    CHECK(strstr(gpul_last_error()->message, "only one") == NULL);
+    CHECK_FAILS(gpul_reshape(&a, &A, gpul_2d(-1, -1)), GPUL_ERROR_SHAPE, "gpul_reshape",
+                "fill the shape (-1, -1): only one dimension may be -1");
     CHECK_FAILS(gpul_zeros(&a, GPUL_F32, gpul_1d(-1), NULL), GPUL_ERROR_SHAPE, "gpul_zeros", "negative dimension");
     CHECK_FAILS(gpul_zeros(&a, GPUL_F32, gpul_2d(INT64_MAX / 2, 4), NULL), GPUL_ERROR_OVERFLOW, "gpul_zeros",
                 "63 bits");
@@ -181,8 +207,13 @@ static void test_axis_and_index(void) {
     CHECK_FAILS(gpul_reduce(&out, &A, GPUL_SUM, -3, NULL), GPUL_ERROR_ARGUMENT, "gpul_reduce",
                 "axis = -3, but x has float32 (3, 4)");
     CHECK_FAILS(gpul_slice(&view, &A, 2, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "axis = 2, but a has");
-    CHECK_FAILS(gpul_slice(&view, &A, 0, 2, 4, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "stop = 4, but a->shape[0] = 3");
-    CHECK_FAILS(gpul_get(&value, &A, at, NULL), GPUL_ERROR_ARGUMENT, "gpul_get", "index[0] = 3, but a->shape[0] = 3");
+    CHECK_FAILS(gpul_slice(&view, &A, 0, 2, 4, 1), GPUL_ERROR_ARGUMENT, "gpul_slice",
+                "stop = 4, but a->shape[0] = 3: 0 <= start <= stop <= shape");
+    CHECK_FAILS(gpul_slice(&view, &A, 0, -2, 3, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "start = -2, stop = 3, but");
+    CHECK_FAILS(gpul_index(&view, &A, 0, -1), GPUL_ERROR_ARGUMENT, "gpul_index",
+                "i = -1, but a->shape[0] = 3: 0 <= i < shape");
+    CHECK_FAILS(gpul_get(&value, &A, at, NULL), GPUL_ERROR_ARGUMENT, "gpul_get",
+                "index[0] = 3, but a->shape[0] = 3: 0 <= index < shape");
     CHECK_OK(gpul_free_all(&A, &out));
 }
 
@@ -197,6 +228,7 @@ static void test_result_type(void) {
     CHECK_OK(gpul_zeros(&out, GPUL_I32, gpul_0d(), NULL));
     CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, "gpul_reduce", "out is int32");
     CHECK_FAILS(gpul_fill(&out, 0.5, NULL), GPUL_ERROR_ARGUMENT, "gpul_fill", "value = 0.5 is no int32");
+    CHECK_FAILS(gpul_scale(&out, 1.5, &out, 0, NULL), GPUL_ERROR_ARGUMENT, "gpul_scale", "a = 1.5 is no whole number");
     CHECK_OK(gpul_free_all(&x, &out));
 }
 
@@ -206,6 +238,14 @@ static void test_overlap(void) {
     CHECK_OK(gpul_slice(&head, &a, 0, 0, 9, 1));
     CHECK_OK(gpul_slice(&tail, &a, 0, 1, 10, 1));
     CHECK_FAILS(gpul_vecadd(&tail, &head, &tail, NULL), GPUL_ERROR_OVERLAP, "gpul_vecadd", "overlaps a");
+    { /* rows that are interleaved, which is not looked into, and one row for two */
+        const int64_t between[2] = {3, 2}, none[2] = {0, 1};
+        CHECK_OK(gpul_wrap_strided(&head, a.data, GPUL_F32, gpul_2d(2, 3), between));
+        CHECK_FAILS(gpul_fill(&head, 1, NULL), GPUL_ERROR_OVERLAP, "gpul_fill",
+                    "float32 (2, 3) with strides (3, 2), may share memory with one another");
+        CHECK_OK(gpul_wrap_strided(&head, a.data, GPUL_F32, gpul_2d(2, 3), none));
+        CHECK_FAILS(gpul_fill(&head, 1, NULL), GPUL_ERROR_OVERLAP, "gpul_fill", "may share memory");
+    }
     CHECK_OK(gpul_free(&a));
 }
 
@@ -476,30 +516,36 @@ static void test_older_build(void) {
 static void test_memory_limit(void) {
     static const struct {
         const char *text;
-        int64_t limit; /* -1: refused */
-    } cases[] = {{"2500", 2500}, {"1e6", 1000000}, {"25%", 268435456}, {"half", -1}, {"101%", -1}, {"-5", -1}};
+        int64_t limit;
+    } cases[] = {{"2500", 2500}, {"1e6", 1000000}, {"25%", 268435456}, {"1", 1}, {"0", 0}};
+    static const char *const refused[] = {"half", "101%", "-5", "0.5", "1e-9%", "nan"};
     gpul_array a = GPUL_ZERO;
     standin_devices(8);
     for (int i = 0; i < COUNT_OF(cases); i++) {
         CHECK_OK(gpul_device_select(2 + i));
         CHECK_INT(setenv("GPULITE_MEMORY_LIMIT", cases[i].text, 1), 0);
-        if (cases[i].limit < 0) {
-            CHECK_FAILS(gpul_device_array(&a, GPUL_U8, gpul_1d(1), NULL), GPUL_ERROR_ARGUMENT, "gpul_device_array",
-                        "GPULITE_MEMORY_LIMIT is \"");
-            CHECK(strstr(gpul_last_error()->message, cases[i].text) != NULL);
-            CHECK_INT(unsetenv("GPULITE_MEMORY_LIMIT"), 0);
-            CHECK_OK(gpul_device_array(&a, GPUL_U8, gpul_1d(1), NULL));
-        } else {
+        if (cases[i].limit > 0) {
             CHECK_FAILS(gpul_device_array(&a, GPUL_U8, gpul_1d(cases[i].limit + 1), NULL), GPUL_ERROR_OUT_OF_MEMORY,
-                        "gpul_device_array", "gpul_memory_limit is");
+                        "gpul_device_array", "the limit (gpul_memory_limit or GPULITE_MEMORY_LIMIT) is");
             CHECK_OK(gpul_device_array(&a, GPUL_U8, gpul_1d(cases[i].limit), NULL));
             CHECK_OK(gpul_free(&a));
             CHECK_OK(gpul_memory_limit(0)); /* replaces it */
-            CHECK_OK(gpul_device_array(&a, GPUL_U8, gpul_1d(cases[i].limit + 1), NULL));
         }
+        CHECK_OK(gpul_device_array(&a, GPUL_U8, gpul_1d(cases[i].limit + 1), NULL));
         CHECK_OK(gpul_free(&a));
         CHECK_OK(gpul_device_synchronize());
     }
+    CHECK_OK(gpul_device_select(7));
+    for (int i = 0; i < COUNT_OF(refused); i++) { /* until it is right, or gone, the device is not used */
+        CHECK_INT(setenv("GPULITE_MEMORY_LIMIT", refused[i], 1), 0);
+        CHECK_FAILS(gpul_device_array(&a, GPUL_U8, gpul_1d(1), NULL), GPUL_ERROR_ARGUMENT, "gpul_device_array",
+                    "GPULITE_MEMORY_LIMIT is \"");
+        CHECK(strstr(gpul_last_error()->message, refused[i]) != NULL);
+    }
+    CHECK_INT(unsetenv("GPULITE_MEMORY_LIMIT"), 0);
+    CHECK_OK(gpul_device_array(&a, GPUL_U8, gpul_1d(1), NULL));
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_device_synchronize());
     CHECK_INT(setenv("GPULITE_MEMORY_LIMIT", "50%", 1), 0);
     CHECK_OK(gpul_device_select(0));
     check_reported("GPULITE_MEMORY_LIMIT=50%: of each device", "device 7: ");
@@ -541,7 +587,8 @@ static void test_device_by_id(void) {
     CHECK_FAILS(gpul_device_by_id(&found, "64"), GPUL_ERROR_DEVICE, "gpul_device_by_id", "visible devices");
     CHECK_FAILS(gpul_device_by_id(NULL, "0"), GPUL_ERROR_ARGUMENT, "gpul_device_by_id", "device is NULL");
     CHECK_FAILS(gpul_device_by_id(&found, NULL), GPUL_ERROR_ARGUMENT, "gpul_device_by_id", "id is NULL");
-    snprintf(id, sizeof id, "device = %d, but there ", (int)count);
+    snprintf(id, sizeof id, count == 1 ? "is %d device, numbered from 0" : "are %d devices, numbered from 0",
+             (int)count);
     CHECK_FAILS(gpul_device_select(count), GPUL_ERROR_DEVICE, "gpul_device_select", id);
     CHECK_INT(found, -7);
 #ifdef GPULITE_CPU_STANDIN
@@ -671,6 +718,7 @@ int main(void) {
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_device_pointer_on_host);
     RUN(test_dead_view);
+    RUN(test_array_of_capture);
     RUN(test_foreign_stream);
     RUN(test_no_driver);
     RUN(test_hidden_devices);

@@ -839,6 +839,63 @@ static void test_dot(void) {
     }
 }
 
+/* A sum of floats as another dtype is what was accumulated, not what was rounded to theirs before. */
+static void test_accumulated(void) {
+    static const float odd[2] = {16777216, 1}, tenths[3] = {0.1f, 0.2f, 0.7f};
+    static const double fine[2] = {0.1, 0.2};
+    static const uint16_t odd_half[2] = {0x6800, 0x3C00}, odd_bf[2] = {0x4380, 0x3F80}; /* 2048, 1 and 256, 1 */
+    static const uint16_t wide[2] = {0x7BFF, 1};                                        /* 65504, 2^-24 */
+    const char *const h = "gpul_reduce_host";
+    gpul_array x = GPUL_ZERO;
+    int64_t whole = -7;
+    int32_t small = -7;
+    float single = -7;
+    double value = -7;
+    uint16_t half = 0;
+    CHECK_OK(gpul_to_device(&x, odd, GPUL_F32, gpul_1d(2), NULL));
+    CHECK_OK(gpul_reduce_host(&whole, GPUL_I64, &x, GPUL_SUM, NULL));
+    CHECK_INT(whole, 16777217);
+    CHECK_OK(gpul_reduce_host(&small, GPUL_I32, &x, GPUL_ABS_SUM, NULL));
+    CHECK_INT(small, 16777217);
+    CHECK_OK(gpul_reduce_host(&single, GPUL_F32, &x, GPUL_SUM, NULL)); /* its own dtype: as gpul_reduce */
+    CHECK_NEAR(single, 16777216, 0);
+    CHECK_FAILS(gpul_reduce_host(&whole, GPUL_I64, &x, GPUL_MEAN, NULL), GPUL_ERROR_ARGUMENT, h, "8388608.5 is no");
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_to_device(&x, tenths, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_FAILS(gpul_reduce_host(&small, GPUL_I32, &x, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "0.99999999");
+    CHECK_FAILS(gpul_reduce_host(&half, GPUL_F16, &x, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "0.99999999");
+    CHECK(whole == 16777217 && small == 16777217 && half == 0);
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_to_device(&x, odd_half, GPUL_F16, gpul_1d(2), NULL));
+    CHECK_OK(gpul_reduce_host(&single, GPUL_F32, &x, GPUL_SUM, NULL));
+    CHECK_NEAR(single, 2049, 0);
+    CHECK_OK(gpul_reduce_host(&half, GPUL_F16, &x, GPUL_SUM, NULL));
+    CHECK_INT(half, 0x6800);
+    CHECK_FAILS(gpul_reduce_host(&half, GPUL_BF16, &x, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "2049 is no bfloat16");
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_to_device(&x, odd_bf, GPUL_BF16, gpul_1d(2), NULL));
+    CHECK_OK(gpul_reduce_host(&single, GPUL_F32, &x, GPUL_SUM, NULL));
+    CHECK_NEAR(single, 257, 0);
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_to_device(&x, wide, GPUL_F16, gpul_1d(2), NULL)); /* a wider float rounds */
+    CHECK_OK(gpul_reduce_host(&single, GPUL_F32, &x, GPUL_SUM, NULL));
+    CHECK_NEAR(single, 65504, 0);
+    CHECK_OK(gpul_sum(&value, &x, NULL));
+    CHECK_NEAR(value, 65504 + 0x1p-24, 0);
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_full(&x, GPUL_F16, gpul_1d(70000), 1, NULL));
+    CHECK_OK(gpul_reduce_host(&single, GPUL_F32, &x, GPUL_SUM, NULL));
+    CHECK_NEAR(single, 70000, 0);
+    CHECK_OK(gpul_reduce_host(&small, GPUL_I32, &x, GPUL_SUM, NULL));
+    CHECK_INT(small, 70000);
+    CHECK_OK(gpul_reduce_host(&half, GPUL_F16, &x, GPUL_SUM, NULL));
+    CHECK_INT(half, 0x7C00);
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_to_device(&x, fine, GPUL_F64, gpul_1d(2), NULL)); /* a narrower one does not */
+    CHECK_FAILS(gpul_reduce_host(&single, GPUL_F32, &x, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "is no float32");
+    CHECK_OK(gpul_free(&x));
+}
+
 /* A result as a C value of any dtype: the same value, or a refusal that names it; nothing beside it is written. */
 static void test_values(void) {
     static const int32_t big[2] = {2000000000, 2000000000};
@@ -874,6 +931,7 @@ static void test_values(void) {
     CHECK_NEAR(value, 16777216.75, 0);
     CHECK_OK(gpul_reduce_host(&single, GPUL_F32, &f, GPUL_SUM, NULL));
     CHECK_NEAR(single, 16777216, 0);
+    CHECK_FAILS(gpul_reduce_host(&whole, GPUL_I64, &f, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "16777216.75 is no");
     CHECK_OK(gpul_min(&value, &f, NULL));
     CHECK_NEAR(value, 0.25, 0);
     CHECK_OK(gpul_max(&value, &i, NULL));
@@ -1286,6 +1344,7 @@ int main(int argc, char **argv) {
     RUN(test_orders);
 #endif
     RUN(test_values);
+    RUN(test_accumulated);
     RUN(test_errors);
     RUN(test_large);
     return check_end();

@@ -105,6 +105,31 @@ static void test_free_after_destroy(void) {
     free(host);
 }
 
+/* The same of a stream that the program made with CUDA and gave to gpul_stream_destroy. */
+static void test_free_after_foreign(void) {
+    gpul_array a = GPUL_ZERO, b = GPUL_ZERO;
+    gpul_stream s = NULL, copy;
+    int64_t used = -1;
+    for (int round = 0; round < 40; round++) {
+        CHECK_CUDA(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+        CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(1000), s));
+        CHECK_OK(gpul_device_array(&b, GPUL_F32, gpul_1d(1000), s));
+        CHECK(a.stream_number != 0 && a.stream_number == b.stream_number);
+        CHECK_OK(gpul_fill(&a, 1, s));
+        CHECK_OK(gpul_free(&b));
+        copy = s;
+        CHECK_OK(gpul_stream_destroy(&s));
+        CHECK_FAILS(gpul_fill(&a, 2, copy), GPUL_ERROR_ARGUMENT, "gpul_fill", "was ended by gpul_stream_destroy");
+        CHECK_OK(gpul_free(&a));
+        CHECK_OK(gpul_memory_used(&used, NULL));
+        CHECK_INT(used, 0);
+    }
+    CHECK_CUDA(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking)); /* one that no array was made on */
+    copy = s;
+    CHECK_OK(gpul_stream_destroy(&s));
+    CHECK_FAILS(gpul_stream_synchronize(copy), GPUL_ERROR_ARGUMENT, "gpul_stream_synchronize", "gpul_stream_destroy");
+}
+
 /* Many streams at a time: each array is freed in its own stream's order, and without a wait while that is there. */
 static void test_many_streams(void) {
     enum { MANY = 300 };
@@ -193,6 +218,38 @@ static void test_events(void) {
     CHECK_OK(gpul_event_destroy(&b));
     CHECK_OK(gpul_free(&x));
     CHECK_OK(gpul_stream_destroy(&s));
+}
+
+/* The first event lies in a stream that has not come to it when the other's has passed. */
+static void test_seconds_of_two_streams(void) {
+    gpul_stream s[2] = {NULL, NULL};
+    gpul_event e[2] = {NULL, NULL};
+    gpul_array x = GPUL_ZERO;
+    double seconds = -77;
+    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(1 << 20), NULL));
+    for (int k = 0; k < 2; k++) {
+        CHECK_OK(gpul_stream_create(&s[k], GPUL_STREAM_NON_BLOCKING));
+        CHECK_OK(gpul_event_create(&e[k]));
+    }
+    CHECK_OK(gpul_device_synchronize());
+#ifdef GPULITE_CPU_STANDIN
+    standin_order(STANDIN_REVERSE); /* what came last is done first */
+#endif
+    for (int k = 0; k < 2; k++) {
+        CHECK_OK(gpul_fill(&x, 3.5, s[k]));
+        CHECK_OK(gpul_event_record(e[0], s[k]));
+        CHECK_OK(gpul_event_record(e[1], s[1 - k]));
+        CHECK_OK(gpul_event_seconds(&seconds, e[0], e[1]));
+        CHECK(seconds > -60 && seconds < 60);
+    }
+#ifdef GPULITE_CPU_STANDIN
+    standin_order(STANDIN_FORWARD);
+#endif
+    for (int k = 0; k < 2; k++) {
+        CHECK_OK(gpul_event_destroy(&e[k]));
+        CHECK_OK(gpul_stream_destroy(&s[k]));
+    }
+    CHECK_OK(gpul_free(&x));
 }
 
 static void test_timers(void) {
@@ -355,6 +412,46 @@ static void test_nothing_waits(void) { /* no operation synchronises: after it, i
     CHECK_OK(gpul_stream_destroy(&s));
 }
 
+/* A timer's streams are of the device of its first start, whatever is current later. */
+static void test_timer_elsewhere(void) {
+    gpul_stream s = NULL;
+    gpul_timer t = GPUL_ZERO;
+    double seconds = -3;
+    standin_devices(2);
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    for (int k = 0; k < 2 * GPUL_TIMER_REGIONS; k++) {
+        CHECK_OK(gpul_device_select(k % 2));
+        CHECK_OK(gpul_timer_start(&t, s));
+        CHECK_OK(gpul_timer_stop(&t, s));
+    }
+    CHECK_OK(gpul_timer_seconds(&seconds, &t));
+    CHECK(seconds >= 0 && t.regions == 2 * GPUL_TIMER_REGIONS);
+    CHECK_OK(gpul_timer_free(&t));
+    CHECK_OK(gpul_device_select(0));
+    CHECK_OK(gpul_stream_destroy(&s));
+    standin_devices(1);
+}
+
+/* Streams that end while they are busy leave their workspaces to later ones, when 16 others have ended: there are 16 of
+ * them, so that one reduction in 17 takes scratch memory. */
+static void test_workspaces_return(void) {
+    gpul_array a = GPUL_ZERO, out = GPUL_ZERO;
+    long allocations = standin_calls("cudaMallocFromPoolAsync");
+    CHECK_OK(gpul_zeros(&a, GPUL_F32, gpul_1d(200000), NULL));
+    CHECK_OK(gpul_zeros(&out, GPUL_F32, gpul_0d(), NULL));
+    CHECK_OK(gpul_device_synchronize());
+    for (int k = 0; k < 60; k++) {
+        gpul_stream s = NULL;
+        CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+        CHECK_OK(gpul_reduce(&out, &a, GPUL_SUM, GPUL_ALL_AXES, s));
+        CHECK_OK(gpul_stream_destroy(&s));
+        CHECK_OK(gpul_device_synchronize());
+    }
+    allocations = standin_calls("cudaMallocFromPoolAsync") - allocations - 2;
+    if (allocations > 4) FAIL("%ld allocations in 60 reductions", allocations);
+    CHECK_OK(gpul_free_all(&a, &out));
+}
+
 static int told; /* failures */
 static void tell(const gpul_error *error) { told += error != NULL; }
 
@@ -381,13 +478,17 @@ int main(void) {
     RUN(test_ordering);
     RUN(test_destroy_while_busy);
     RUN(test_free_after_destroy);
+    RUN(test_free_after_foreign);
     RUN(test_many_streams);
     RUN(test_not_ready);
     RUN(test_events);
+    RUN(test_seconds_of_two_streams);
     RUN(test_timers);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_orders);
     RUN(test_nothing_waits);
+    RUN(test_timer_elsewhere);
+    RUN(test_workspaces_return);
     RUN(test_first_failure);
 #endif
     return check_end();

@@ -2806,16 +2806,21 @@ cudaGraphNodeType node_type(OpKind k) {
     }
 }
 
+/* A capture that work in the legacy stream `s` would have to be ordered with */
+Capture *captured_beside(const Stream *s) {
+    for (Capture *c : captures) {
+        if (c->origin->blocking() && c->origin->device == s->device && c->mode != cudaStreamCaptureModeRelaxed)
+            return c;
+    }
+    return nullptr;
+}
+
 /* Before work goes into a stream: whether captures allow it. */
 cudaError_t may_enqueue(Stream *s) {
     if (s->capture) return s->capture->invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
-    if (is_legacy(s)) {
-        for (Capture *c : captures) {
-            if (c->origin->blocking() && c->origin->device == s->device && c->mode != cudaStreamCaptureModeRelaxed) {
-                invalidate(c);
-                return cudaErrorStreamCaptureImplicit;
-            }
-        }
+    if (Capture *c = is_legacy(s) ? captured_beside(s) : nullptr) {
+        invalidate(c);
+        return cudaErrorStreamCaptureImplicit;
     }
     return cudaSuccess;
 }
@@ -4368,10 +4373,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
     ENTER(NORMAL);
     if (!status) RETURN(cudaErrorInvalidValue);
     STREAM(s, stream);
-    if (is_legacy(s)) {
-        cudaError_t e = may_enqueue(s);
-        if (e != cudaSuccess) RETURN(e);
-    }
+    if (is_legacy(s) && captured_beside(s)) RETURN(cudaErrorStreamCaptureImplicit); /* and the capture goes on */
     *status = !s->capture           ? cudaStreamCaptureStatusNone
               : s->capture->invalid ? cudaStreamCaptureStatusInvalidated
                                     : cudaStreamCaptureStatusActive;

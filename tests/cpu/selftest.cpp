@@ -650,6 +650,19 @@ static void test_streams() {
     OK(cudaMemsetAsync(x, 0, 400, blocking));
     OK(cudaMemcpy(pageable, x, 400, cudaMemcpyDeviceToHost));
     CHECK(pageable[7] == 0.0f);
+    { /* While one of them is captured, only questions may be put to the legacy stream. */
+        enum cudaStreamCaptureStatus status;
+        cudaGraph_t captured = nullptr;
+        OK(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeThreadLocal));
+        CHECK(cudaStreamIsCapturing(nullptr, &status) == cudaErrorStreamCaptureImplicit);
+        OK(cudaMemsetAsync(x, 0, 400, blocking));
+        OK(cudaStreamEndCapture(blocking, &captured));
+        OK(cudaGraphDestroy(captured));
+        OK(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeThreadLocal));
+        CHECK(cudaMemsetAsync(x, 0, 400, nullptr) == cudaErrorStreamCaptureImplicit);
+        CHECK(cudaStreamEndCapture(blocking, &captured) == cudaErrorStreamCaptureInvalidated);
+        cudaGetLastError();
+    }
     OK(cudaStreamDestroy(blocking));
 
     float *y = nullptr;
