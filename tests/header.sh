@@ -301,7 +301,7 @@ fi
 
 # ---- linking: the kernels' object, two static copies in one binary, a plain C program ----
 try 'kernels for the stand-in' g++ -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I. -c -o "$d/kernels.o" gpulite_kernels.cu
-try 'the stand-in' g++ -O1 -std=c++17 -Itests/cpu -c -o "$d/cudart.o" tests/cpu/cudart.cpp
+try 'the stand-in' g++ -O1 -fPIC -std=c++17 -Itests/cpu -c -o "$d/cudart.o" tests/cpu/cudart.cpp
 for k in part1 part2 parts; do
     # shellcheck disable=SC2086
     try "$k" "$cc" -std=c99 $flags -I. -isystem tests/cpu -c -o "$d/$k.o" "$d/$k.c"
@@ -340,6 +340,50 @@ for k in "$d/impl.o $d/few.o" "$d/no_kernels.o"; do
     try 'and it runs' "$d/slice"
 done
 try 'runs without kernels' "$d/count"
+# without -g, messages name the user's functions, and not the stand-in's or the library's own
+cat >"$d/leaky.c" <<'END'
+#include "gpulite.h"
+void make(gpul_array *a);
+void make(gpul_array *a) {
+    (void)gpul_device_array(a, GPUL_F32, gpul_1d(9), NULL);
+    a->ndim = 1; /* so that it is a call, not a jump */
+}
+int main(void) {
+    gpul_array a = GPUL_ZERO;
+    make(&a);
+    return a.ndim != 1;
+}
+END
+try 'a program without -g that leaks' "$cc" -std=c99 -O0 -I. -o "$d/leaky" "$d/leaky.c" "$d/no_kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
+try 'who leaked, without -g' says '  made in make, called in main (compile with -g for the line)$' "$d/leaky"
+# a library with the stand-in in it, loaded late, which has more of its threads' own memory than is set aside for such libraries
+cat >"$d/library.cu" <<'END'
+#include <cuda_runtime.h>
+static __thread char much[1 << 16];
+static __global__ void put(int *p) { p[threadIdx.x] = int(threadIdx.x) + 7; }
+extern "C" int run() {
+    int *p, *values[1], h[2] = {0, 0};
+    void *arguments[] = {values};
+    if (cudaMalloc(&p, sizeof h) != cudaSuccess) return 1;
+    values[0] = p;
+    if (cudaLaunchKernel(put, dim3(1), dim3(2), arguments) != cudaSuccess) return 2;
+    if (cudaMemcpy(h, p, sizeof h, cudaMemcpyDeviceToHost) != cudaSuccess || cudaFree(p) != cudaSuccess) return 3;
+    much[h[0]] = 1;
+    return h[0] == 7 && h[1] == 8 && much[7] ? 0 : 4;
+}
+END
+cat >"$d/loads.cpp" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int, char **arguments) {
+    void *library = dlopen(arguments[1], RTLD_NOW);
+    if (!library) return puts(dlerror()), 5;
+    return reinterpret_cast<int (*)()>(dlsym(library, "run"))();
+}
+END
+try 'a library with the stand-in in it' g++ -O1 -fPIC -shared -Itests/cpu -o "$d/library.so" -x c++ "$d/library.cu" -x none "$d/cudart.o" -lpthread
+try 'what loads it' g++ -o "$d/loads" "$d/loads.cpp" -ldl
+try 'loads it and runs' "$d/loads" "$d/library.so"
 symbols() { # no defined global symbol outside gpul_ (kernels' weak template instances would show here too)
     nm -g --defined-only "$1" | awk 'NF >= 3 && $3 !~ /^_?gpul_/ && $2 != "u" { print; bad = 1 } END { exit bad }'
 }

@@ -93,7 +93,11 @@ static inline constexpr uint3 make_uint3(unsigned int x, unsigned int y, unsigne
 /* ---- What a kernel can ask about itself -------------------------------------------------------------------------- */
 
 /* One copy for each OS thread; the fiber engine rewrites it whenever it runs another CUDA thread. */
+#if defined __PIC__ && !defined __PIE__ /* of a library, which dlopen may load */
+#define STANDIN_TLS __thread
+#else
 #define STANDIN_TLS __thread __attribute__((tls_model("initial-exec")))
+#endif
 extern STANDIN_TLS uint3 threadIdx;
 extern STANDIN_TLS uint3 blockIdx;
 extern STANDIN_TLS dim3 blockDim;
