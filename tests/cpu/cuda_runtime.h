@@ -437,6 +437,9 @@ static inline void cudaTriggerProgrammaticLaunchCompletion() {}
 
 /* ThreadSanitizer knows no fences, so there each atomic operation orders what the fences beside it would order. */
 #if defined(STANDIN_WATCH)
+#if defined(__GNUC__) && __GNUC__ >= 11 && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wtsan" /* of fences in host code: watch.h has what they call */
+#endif
 extern "C" void standin_fence(void);
 #elif defined(__SANITIZE_THREAD__)
 #define STANDIN_TSAN 1
