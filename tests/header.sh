@@ -308,6 +308,48 @@ for k in part1 part2 parts; do
 done
 try 'GPULITE_STATIC twice' "$cc" -o "$d/parts" "$d/parts.o" "$d/part1.o" "$d/part2.o" "$d/kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
 try 'GPULITE_STATIC twice runs' "$d/parts"
+# and a .cu file, which uses the host side of its own copy, and has its errors there
+cat >"$d/static.cu" <<'END'
+#define GPULITE_STATIC
+#define GPULITE_IMPLEMENTATION
+#define GPULITE_ENGINES_ONLY
+#include "gpulite_kernels.cu"
+static __global__ void put(float *x, int64_t n) {
+    GPUL_GRID_STRIDE(i, n) { x[i] = 3; }
+}
+GPUL_ELEMENTWISE(half, float, x / 2, float, x)
+GPUL_REDUCE(norm, float, double, 0, double(x) * x, a + b, sqrt(a), float, x)
+extern "C" gpul_status fill(gpul_array *x);
+extern "C" gpul_status fill(gpul_array *x) { return GPUL_LAUNCH(put, 1, 64, 0, NULL, x, gpul_size(x)); }
+extern "C" const char *said();
+extern "C" const char *said() { return gpul_last_error()->message; }
+END
+cat >"$d/static.c" <<'END'
+#define GPULITE_STATIC
+#define GPULITE_IMPLEMENTATION
+#include "gpulite.h"
+#include <string.h>
+gpul_status half(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status norm(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
+gpul_status fill(gpul_array *x);
+const char *said(void);
+int main(void) {
+    gpul_array x = GPUL_ZERO, out = GPUL_ZERO;
+    double value = 0;
+    if (gpul_device_array(&x, GPUL_F32, gpul_1d(16), NULL) != GPUL_OK) return 1;
+    if (gpul_device_array(&out, GPUL_F32, gpul_1d(1), NULL) != GPUL_OK) return 2;
+    if (fill(&x) != GPUL_OK || half(&x, &x, NULL) != GPUL_OK || norm(&out, &x, GPUL_ALL_AXES, NULL) != GPUL_OK) return 3;
+    if (gpul_sum(&value, &out, NULL) != GPUL_OK || value != 6) return 4;
+    if (half(&x, NULL, NULL) == GPUL_OK || strstr(said(), "half: x is NULL") == NULL) return 5;
+    if (strlen(gpul_last_error()->message) > 0) return 6;
+    return gpul_free_all(&x, &out) != GPUL_OK;
+}
+END
+try "a .cu file of one's own, static" g++ -O1 -Wall -Wextra -Werror -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I. -c -o "$d/static_cu.o" "$d/static.cu"
+# shellcheck disable=SC2086
+try 'a C file beside it, static' "$cc" -std=c99 $flags -I. -isystem tests/cpu -c -o "$d/static_c.o" "$d/static.c"
+try 'both link' "$cc" -o "$d/static" "$d/static_c.o" "$d/static_cu.o" "$d/kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
+try 'and run' "$d/static"
 try 'no kernels needed' "$cc" -std=c99 -I. -isystem tests/cpu -c -o "$d/no_kernels.o" "$d/no_kernels.c"
 printf '#include "gpulite.h"\nint main(void) { int32_t n; return gpul_device_count(&n); }\n' >"$d/count.c"
 # header and kernels of two versions
