@@ -106,7 +106,7 @@ backend:
 
 run: all
 	@for example in $(EXAMPLES); do \
-	    printf '\n==== %s ====\n\n' "$$example"; \
+	    printf '\n==== %s ====\n' "$$example"; \
 	    case $$example in tour) set -- examples/data/digits.npy $B/tour.svg ;; \
 	        transfers | streams | reduce | histogram) set -- $B/$$example.svg ;; *) set -- ;; esac; \
 	    "$B/examples/$$example" "$$@" || exit 1; \
@@ -213,15 +213,16 @@ $B/tests/test_custom: $B/tests/custom_kernels.o
 # ---- installing: a header, a source file that the user's build compiles, and where to find them ----
 
 PREFIX ?= /usr/local
+TO := $(if $(filter /%,$(firstword $(PREFIX))),$(PREFIX),$(CURDIR)/$(PREFIX))# abspath takes a space for the end of a path
 VERSION = $(shell sed -n 's/^#define GPUL_VERSION "\(.*\)"/\1/p' gpulite.h)
 
 install:
-	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
-	install -m 644 gpulite.h gpulite_kernels.cu '$(DESTDIR)$(PREFIX)/include/'
-	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'kernels=$${includedir}/gpulite_kernels.cu' '' \
+	install -d '$(DESTDIR)$(TO)/include' '$(DESTDIR)$(TO)/share/pkgconfig'
+	install -m 644 gpulite.h gpulite_kernels.cu '$(DESTDIR)$(TO)/include/'
+	printf '%s\n' 'prefix=$(TO)' 'includedir=$${prefix}/include' 'kernels=$${includedir}/gpulite_kernels.cu' '' \
 	    'Name: gpulite' 'Description: NVIDIA GPUs for C programs: a header, and kernels to compile with nvcc' \
-	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' >'$(DESTDIR)$(PREFIX)/share/pkgconfig/gpulite.pc'
+	    'Version: $(VERSION)' 'Cflags: -I"$${includedir}"' >'$(DESTDIR)$(TO)/share/pkgconfig/gpulite.pc'
 
 uninstall:
-	rm -f '$(DESTDIR)$(PREFIX)/include/gpulite.h' '$(DESTDIR)$(PREFIX)/include/gpulite_kernels.cu' \
-	    '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpulite.pc'
+	rm -f '$(DESTDIR)$(TO)/include/gpulite.h' '$(DESTDIR)$(TO)/include/gpulite_kernels.cu' \
+	    '$(DESTDIR)$(TO)/share/pkgconfig/gpulite.pc'

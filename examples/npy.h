@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * npy.h - reads NumPy's .npy files, versions 1 to 3: float32, float64, int32, int64 and uint8, C and Fortran order, up to
- * four dimensions. Everything else is refused with one line that says what and why.
+ * npy.h - reads and writes NumPy's .npy files: float32, float64, int32, int64 and uint8, C and Fortran order, up to four
+ * dimensions. It reads versions 1 to 3 and writes 1.0. All else is refused with one line that says what and why.
  *
  *     npy_file npy;
  *     if (!npy_open(&npy, "x.npy")) die(npy.error);        // header only: npy.dtype, npy.shape.dim[i], npy.count
  *     float *x = malloc(npy.count * sizeof *x);            // or memory that gpul_pinned_array made
  *     if (!npy_read(&npy, x, GPUL_F32)) die(npy.error);    // the elements in the file's order, converted
  *     npy_close(&npy);
+ *     if (!npy_save(&npy, "y.npy", y, GPUL_F32, gpul_2d(3, 4))) die(npy.error);    // the elements in the shape's order
  *
  * The file is not trusted: no length in it is used before it is checked against 64 bits and against the file's size.
  * Include gpulite.h first (for gpul_dtype and gpul_shape). Little-endian machines only, as CUDA's are.
@@ -19,6 +20,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NPY_MAX_HEADER 4096 /* NumPy's own headers of plain arrays stay below 200 bytes */
@@ -112,21 +114,38 @@ static int npy_tuple(const char **p, int64_t *dim) {
     return n;
 }
 
+static const struct {
+    const char *name;
+    gpul_dtype dtype;
+} npy_dtypes[] = {{"<f4", GPUL_F32}, {"<f8", GPUL_F64}, {"<i4", GPUL_I32},
+                  {"<i8", GPUL_I64}, {"|u1", GPUL_U8},  {"<u1", GPUL_U8}};
+
 static int npy_dtype(npy_file *npy, const char *descr) {
-    static const struct {
-        const char *name;
-        gpul_dtype dtype;
-    } known[] = {{"<f4", GPUL_F32}, {"<f8", GPUL_F64}, {"<i4", GPUL_I32},
-                 {"<i8", GPUL_I64}, {"|u1", GPUL_U8},  {"<u1", GPUL_U8}};
     size_t i;
-    for (i = 0; i < sizeof known / sizeof known[0]; ++i) {
-        if (strcmp(descr, known[i].name) == 0) {
-            npy->dtype = known[i].dtype;
+    for (i = 0; i < sizeof npy_dtypes / sizeof npy_dtypes[0]; ++i) {
+        if (strcmp(descr, npy_dtypes[i].name) == 0) {
+            npy->dtype = npy_dtypes[i].dtype;
             return 1;
         }
     }
     if (descr[0] == '>') return npy_fail(npy, "big-endian dtype '%s'; save x.astype(x.dtype.newbyteorder('<'))", descr);
     return npy_fail(npy, "dtype '%s' is none of float32, float64, int32, int64, uint8", descr);
+}
+
+/* The number of elements of a shape without negative dimensions */
+static int npy_count(npy_file *npy) {
+    int i;
+    npy->count = 1;
+    for (i = 0; i < npy->shape.ndim; ++i) {
+        if (npy->shape.dim[i] == 0) npy->count = 0;
+    }
+    for (i = 0; i < npy->shape.ndim && npy->count != 0; ++i) {
+        if (npy->count > INT64_MAX / (int64_t)sizeof(double) / npy->shape.dim[i]) {
+            return npy_fail(npy, "the size of the array does not fit in 63 bits");
+        }
+        npy->count *= npy->shape.dim[i];
+    }
+    return 1;
 }
 
 static int npy_header(npy_file *npy, const char *text) {
@@ -176,24 +195,16 @@ static int npy_header(npy_file *npy, const char *text) {
     npy->shape.ndim = ndim;
     if (!npy_dtype(npy, descr)) return 0;
 
-    npy->count = 1;
     for (i = 0; i < ndim; ++i) {
         if (npy->shape.dim[i] < 0) return npy_fail(npy, "dimension %d does not fit in 63 bits", i);
-        if (npy->shape.dim[i] == 0) npy->count = 0;
     }
-    for (i = 0; i < ndim && npy->count != 0; ++i) {
-        if (npy->count > INT64_MAX / (int64_t)sizeof(double) / npy->shape.dim[i]) {
-            return npy_fail(npy, "the size of the array does not fit in 63 bits");
-        }
-        npy->count *= npy->shape.dim[i];
-    }
-    return 1;
+    return npy_count(npy);
 }
 
 /* ------------------------------------------------------------------------------------------------ opening, reading --- */
 
 /* Opens the file and reads its header. Returns 1, or 0 with npy->error set and nothing left open. */
-static int npy_open(npy_file *npy, const char *path) {
+static inline int npy_open(npy_file *npy, const char *path) {
     unsigned char start[12];
     char text[NPY_MAX_HEADER + 1];
     uint32_t length;
@@ -241,7 +252,7 @@ static int npy_open(npy_file *npy, const char *path) {
 
 /* Reads all elements into `out` as `dtype`: the file's own, or GPUL_F32 or GPUL_F64, to which everything converts.
  * Returns 1, or 0 with npy->error set and the file closed. */
-static int npy_read(npy_file *npy, void *out, gpul_dtype dtype) {
+static inline int npy_read(npy_file *npy, void *out, gpul_dtype dtype) {
     union {
         float f32[4096];
         double f64[4096];
@@ -283,6 +294,75 @@ static int npy_read(npy_file *npy, void *out, gpul_dtype dtype) {
         done += n;
     }
     return 1;
+}
+
+/* ------------------------------------------------------------------------------------------------------- writing --- */
+
+/* Writes `path`: the elements of `data`, which lie densely in the shape's order, C or Fortran. The file takes its name when
+ * all of it has been written: a failure leaves what was there before. Until then it is called `path` with .part behind it.
+ * Returns 1, or 0 with npy->error set. */
+static inline int npy_save(npy_file *npy, const char *path, const void *data, gpul_dtype dtype, gpul_shape shape) {
+    char text[192], *part;
+    const char *descr = NULL;
+    size_t bytes, length, i;
+    int good = 0, error, k;
+
+    memset(npy, 0, sizeof *npy);
+    snprintf(npy->path, sizeof npy->path, "%s", path);
+    npy->dtype = dtype;
+    npy->shape = shape;
+    for (i = 0; i < sizeof npy_dtypes / sizeof npy_dtypes[0] && descr == NULL; ++i) {
+        if (npy_dtypes[i].dtype == dtype) descr = npy_dtypes[i].name;
+    }
+    if (descr == NULL) {
+        return npy_fail(npy, "%s is none of float32, float64, int32, int64, uint8", gpul_dtype_name(dtype));
+    }
+    if (shape.ndim < 0 || shape.ndim > GPUL_MAX_DIMS) {
+        return npy_fail(npy, "%d dimensions; 0 to %d can be", (int)shape.ndim, GPUL_MAX_DIMS);
+    }
+    for (k = 0; k < shape.ndim; ++k) {
+        if (shape.dim[k] < 0) return npy_fail(npy, "dimension %d is %lld", k, (long long)shape.dim[k]);
+    }
+    if (!npy_count(npy)) return 0;
+    if (data == NULL && npy->count > 0) return npy_fail(npy, "data is NULL");
+    bytes = (size_t)npy->count * gpul_dtype_size(dtype);
+
+    /* a dictionary, and spaces behind it until the data begin at a multiple of 64 bytes */
+    memcpy(text, "\x93NUMPY\1", 8); /* version 1.0 */
+    length = 10 + (size_t)snprintf(text + 10, sizeof text - 10, "{'descr': '%s', 'fortran_order': %s, 'shape': (",
+                                   descr, shape.order == GPUL_ORDER_F ? "True" : "False");
+    for (k = 0; k < shape.ndim; ++k) {
+        length +=
+            (size_t)snprintf(text + length, sizeof text - length, k > 0 ? ", %lld" : "%lld", (long long)shape.dim[k]);
+    }
+    length += (size_t)snprintf(text + length, sizeof text - length, shape.ndim == 1 ? ",), }" : "), }");
+    while (length % 64 != 63) text[length++] = ' ';
+    text[length++] = '\n';
+    text[8] = (char)(length - 10);
+    text[9] = 0;
+
+    part = (char *)malloc(strlen(path) + sizeof ".part");
+    if (part == NULL) return npy_fail(npy, "no memory for its name");
+    snprintf(part, strlen(path) + sizeof ".part", "%s.part", path);
+    npy->file = fopen(part, "wb");
+    error = errno;
+    if (npy->file != NULL) {
+        good = fwrite(text, 1, length, npy->file) == length;
+        if (good && bytes > 0) good = fwrite(data, 1, bytes, npy->file) == bytes;
+        error = errno;
+        if (fclose(npy->file) != 0 && good) {
+            good = 0;
+            error = errno;
+        }
+        npy->file = NULL;
+        if (good && rename(part, path) != 0) {
+            good = 0;
+            error = errno;
+        }
+        if (!good) remove(part);
+    }
+    free(part);
+    return good || npy_fail(npy, "cannot write: %s", strerror(error));
 }
 
 #endif /* NPY_H */

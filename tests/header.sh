@@ -301,13 +301,55 @@ fi
 
 # ---- linking: the kernels' object, two static copies in one binary, a plain C program ----
 try 'kernels for the stand-in' g++ -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I. -c -o "$d/kernels.o" gpulite_kernels.cu
-try 'the stand-in' g++ -O1 -std=c++17 -Itests/cpu -c -o "$d/cudart.o" tests/cpu/cudart.cpp
+try 'the stand-in' g++ -O1 -fPIC -std=c++17 -Itests/cpu -c -o "$d/cudart.o" tests/cpu/cudart.cpp
 for k in part1 part2 parts; do
     # shellcheck disable=SC2086
     try "$k" "$cc" -std=c99 $flags -I. -isystem tests/cpu -c -o "$d/$k.o" "$d/$k.c"
 done
 try 'GPULITE_STATIC twice' "$cc" -o "$d/parts" "$d/parts.o" "$d/part1.o" "$d/part2.o" "$d/kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
 try 'GPULITE_STATIC twice runs' "$d/parts"
+# and a .cu file, which uses the host side of its own copy, and has its errors there
+cat >"$d/static.cu" <<'END'
+#define GPULITE_STATIC
+#define GPULITE_IMPLEMENTATION
+#define GPULITE_ENGINES_ONLY
+#include "gpulite_kernels.cu"
+static __global__ void put(float *x, int64_t n) {
+    GPUL_GRID_STRIDE(i, n) { x[i] = 3; }
+}
+GPUL_ELEMENTWISE(half, float, x / 2, float, x)
+GPUL_REDUCE(norm, float, double, 0, double(x) * x, a + b, sqrt(a), float, x)
+extern "C" gpul_status fill(gpul_array *x);
+extern "C" gpul_status fill(gpul_array *x) { return GPUL_LAUNCH(put, 1, 64, 0, NULL, x, gpul_size(x)); }
+extern "C" const char *said();
+extern "C" const char *said() { return gpul_last_error()->message; }
+END
+cat >"$d/static.c" <<'END'
+#define GPULITE_STATIC
+#define GPULITE_IMPLEMENTATION
+#include "gpulite.h"
+#include <string.h>
+gpul_status half(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status norm(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
+gpul_status fill(gpul_array *x);
+const char *said(void);
+int main(void) {
+    gpul_array x = GPUL_ZERO, out = GPUL_ZERO;
+    double value = 0;
+    if (gpul_device_array(&x, GPUL_F32, gpul_1d(16), NULL) != GPUL_OK) return 1;
+    if (gpul_device_array(&out, GPUL_F32, gpul_1d(1), NULL) != GPUL_OK) return 2;
+    if (fill(&x) != GPUL_OK || half(&x, &x, NULL) != GPUL_OK || norm(&out, &x, GPUL_ALL_AXES, NULL) != GPUL_OK) return 3;
+    if (gpul_sum(&value, &out, NULL) != GPUL_OK || value != 6) return 4;
+    if (half(&x, NULL, NULL) == GPUL_OK || strstr(said(), "half: x is NULL") == NULL) return 5;
+    if (strlen(gpul_last_error()->message) > 0) return 6;
+    return gpul_free_all(&x, &out) != GPUL_OK;
+}
+END
+try "a .cu file of one's own, static" g++ -O1 -Wall -Wextra -Werror -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I. -c -o "$d/static_cu.o" "$d/static.cu"
+# shellcheck disable=SC2086
+try 'a C file beside it, static' "$cc" -std=c99 $flags -I. -isystem tests/cpu -c -o "$d/static_c.o" "$d/static.c"
+try 'both link' "$cc" -o "$d/static" "$d/static_c.o" "$d/static_cu.o" "$d/kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
+try 'and run' "$d/static"
 try 'no kernels needed' "$cc" -std=c99 -I. -isystem tests/cpu -c -o "$d/no_kernels.o" "$d/no_kernels.c"
 printf '#include "gpulite.h"\nint main(void) { int32_t n; return gpul_device_count(&n); }\n' >"$d/count.c"
 # header and kernels of two versions
@@ -340,6 +382,50 @@ for k in "$d/impl.o $d/few.o" "$d/no_kernels.o"; do
     try 'and it runs' "$d/slice"
 done
 try 'runs without kernels' "$d/count"
+# without -g, messages name the user's functions, and not the stand-in's or the library's own
+cat >"$d/leaky.c" <<'END'
+#include "gpulite.h"
+void make(gpul_array *a);
+void make(gpul_array *a) {
+    (void)gpul_device_array(a, GPUL_F32, gpul_1d(9), NULL);
+    a->ndim = 1; /* so that it is a call, not a jump */
+}
+int main(void) {
+    gpul_array a = GPUL_ZERO;
+    make(&a);
+    return a.ndim != 1;
+}
+END
+try 'a program without -g that leaks' "$cc" -std=c99 -O0 -I. -o "$d/leaky" "$d/leaky.c" "$d/no_kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
+try 'who leaked, without -g' says '  made in make, called in main (compile with -g for the line)$' "$d/leaky"
+# a library with the stand-in in it, loaded late, which has more of its threads' own memory than is set aside for such libraries
+cat >"$d/library.cu" <<'END'
+#include <cuda_runtime.h>
+static __thread char much[1 << 16];
+static __global__ void put(int *p) { p[threadIdx.x] = int(threadIdx.x) + 7; }
+extern "C" int run() {
+    int *p, *values[1], h[2] = {0, 0};
+    void *arguments[] = {values};
+    if (cudaMalloc(&p, sizeof h) != cudaSuccess) return 1;
+    values[0] = p;
+    if (cudaLaunchKernel(put, dim3(1), dim3(2), arguments) != cudaSuccess) return 2;
+    if (cudaMemcpy(h, p, sizeof h, cudaMemcpyDeviceToHost) != cudaSuccess || cudaFree(p) != cudaSuccess) return 3;
+    much[h[0]] = 1;
+    return h[0] == 7 && h[1] == 8 && much[7] ? 0 : 4;
+}
+END
+cat >"$d/loads.cpp" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int, char **arguments) {
+    void *library = dlopen(arguments[1], RTLD_NOW);
+    if (!library) return puts(dlerror()), 5;
+    return reinterpret_cast<int (*)()>(dlsym(library, "run"))();
+}
+END
+try 'a library with the stand-in in it' g++ -O1 -fPIC -shared -Itests/cpu -o "$d/library.so" -x c++ "$d/library.cu" -x none "$d/cudart.o" -lpthread
+try 'what loads it' g++ -o "$d/loads" "$d/loads.cpp" -ldl
+try 'loads it and runs' "$d/loads" "$d/library.so"
 symbols() { # no defined global symbol outside gpul_ (kernels' weak template instances would show here too)
     nm -g --defined-only "$1" | awk 'NF >= 3 && $3 !~ /^_?gpul_/ && $2 != "u" { print; bad = 1 } END { exit bad }'
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The .npy reader of the examples: what it takes, what it refuses and why, and that no byte of a broken file breaks
- * it. */
+ * it; and the writer: the reader and NumPy read what it writes, and a failure leaves no file. */
+#define _XOPEN_SOURCE 600 /* setrlimit */
 #include "check.h"
 #include "../examples/npy.h"
+#include <signal.h>
+#include <sys/resource.h>
 
 static char path[512];
 
@@ -243,6 +246,144 @@ static void test_damage(void) {
     CHECK(accepted > 0 && accepted < 5000);
 }
 
+/* Written, read back, and read by NumPy where python3 has it. Elements count from 0. */
+static void test_save(void) {
+    static const struct {
+        int32_t ndim, order;
+        int64_t dim[4], count;
+        const char *shape;
+    } shapes[] = {{0, GPUL_ORDER_C, {1, 1, 1, 1}, 1, "()"},
+                  {1, GPUL_ORDER_C, {5, 1, 1, 1}, 5, "(5,)"},
+                  {1, GPUL_ORDER_C, {0, 1, 1, 1}, 0, "(0,)"},
+                  {2, GPUL_ORDER_C, {3, 4, 1, 1}, 12, "(3, 4)"},
+                  {2, GPUL_ORDER_F, {3, 4, 1, 1}, 12, "(3, 4)"},
+                  {3, GPUL_ORDER_F, {2, 1, 3, 1}, 6, "(2, 1, 3)"},
+                  {4, GPUL_ORDER_C, {2, 3, 2, 5}, 60, "(2, 3, 2, 5)"},
+                  {2, GPUL_ORDER_C, {0, 3000000000, 1, 1}, 0, "(0, 3000000000)"}};
+    static const char *const names[] = {"float32", "float64", "int32", "int64", "uint8"};
+    static float f4[60];
+    static double f8[60];
+    static int32_t i4[60];
+    static int64_t i8[60];
+    static uint8_t u1[60];
+    static const struct {
+        gpul_dtype dtype;
+        const void *data;
+    } dtypes[] = {{GPUL_F32, f4}, {GPUL_F64, f8}, {GPUL_I32, i4}, {GPUL_I64, i8}, {GPUL_U8, u1}};
+    char script[600], command[700];
+    FILE *python;
+    snprintf(script, sizeof script, "%s.py", path);
+    if ((python = fopen(script, "w")) == NULL) exit(3);
+    fprintf(python, "import numpy, os\n"
+                    "def check(name, dtype, shape, order):\n"
+                    "    a = numpy.load(name)\n"
+                    "    assert a.dtype == dtype and a.shape == shape, (a.dtype, a.shape, dtype, shape)\n"
+                    "    assert (a.ravel(order) == numpy.arange(a.size)).all(), a\n"
+                    "    os.remove(name)\n");
+    for (int i = 0; i < 60; ++i) f4[i] = (float)i, f8[i] = i, i4[i] = i, i8[i] = i, u1[i] = (uint8_t)i;
+    for (int k = 0; k < COUNT_OF(shapes); ++k) {
+        for (int d = 0; d < COUNT_OF(dtypes); ++d) {
+            const size_t bytes = (size_t)shapes[k].count * gpul_dtype_size(dtypes[d].dtype);
+            unsigned char back[60 * 8];
+            char name[600];
+            gpul_shape shape = gpul_0d();
+            npy_file npy;
+            shape.ndim = shapes[k].ndim;
+            shape.order = shapes[k].order;
+            memcpy(shape.dim, shapes[k].dim, sizeof shape.dim);
+            if (!CHECK(npy_save(&npy, path, dtypes[d].data, dtypes[d].dtype, shape))) {
+                printf("%s\n", npy.error);
+                continue;
+            }
+            CHECK(npy.file == NULL);
+            if (!CHECK(npy_open(&npy, path))) {
+                printf("%s\n", npy.error);
+                continue;
+            }
+            CHECK_INT(npy.dtype, dtypes[d].dtype);
+            CHECK_INT(npy.shape.ndim, shape.ndim);
+            CHECK_INT(npy.shape.order, shape.order);
+            CHECK_BYTES(npy.shape.dim, shape.dim, sizeof shape.dim);
+            CHECK_INT(npy.count, shapes[k].count);
+            CHECK_INT(ftell(npy.file) % 64, 0);
+            CHECK(npy_read(&npy, back, npy.dtype));
+            CHECK_BYTES(back, dtypes[d].data, bytes);
+            CHECK(fgetc(npy.file) == EOF);
+            npy_close(&npy);
+            snprintf(name, sizeof name, "%s.%d", path, k * COUNT_OF(dtypes) + d);
+            CHECK(rename(path, name) == 0);
+            fprintf(python, "check('%s', '%s', %s, '%c')\n", name, names[d], shapes[k].shape,
+                    shape.order == GPUL_ORDER_F ? 'F' : 'C');
+        }
+    }
+    fclose(python);
+    snprintf(command, sizeof command, "python3 '%s'", script);
+    if (system("python3 -c 'import numpy' >/dev/null 2>&1") == 0) CHECK(system(command) == 0);
+    else printf("python3 has no numpy, so it has not read what was written\n");
+    remove(script);
+    for (int k = 0; k < COUNT_OF(shapes) * COUNT_OF(dtypes); ++k) {
+        snprintf(script, sizeof script, "%s.%d", path, k);
+        remove(script);
+    }
+}
+
+/* Whether there is a file of the path's name with `end` behind it */
+static int exists(const char *end) {
+    char name[600];
+    FILE *f;
+    snprintf(name, sizeof name, "%s%s", path, end);
+    f = fopen(name, "rb");
+    if (f != NULL) fclose(f);
+    return f != NULL;
+}
+
+/* The array is not written, with this in the message, and what the file held before is still there. */
+static void no_save(const char *to, const void *data, gpul_dtype dtype, gpul_shape shape, const char *word) {
+    static const double before[2] = {5, 6};
+    double now[2] = {0, 0};
+    npy_file npy, old;
+    CHECK(npy_save(&old, path, before, GPUL_F64, gpul_1d(2)));
+    if (CHECK(!npy_save(&npy, to, data, dtype, shape)) && !CHECK(strstr(npy.error, word) != NULL)) {
+        printf("'%s' is not in: %s\n", word, npy.error);
+    }
+    CHECK(npy.file == NULL);
+    CHECK(strncmp(npy.error, to, strlen(to)) == 0);
+    CHECK(!exists(".part"));
+    if (!CHECK(npy_open(&old, path))) return;
+    CHECK(npy_read(&old, now, GPUL_F64));
+    CHECK_BYTES(now, before, sizeof before);
+    npy_close(&old);
+}
+
+static void test_save_refusals(void) {
+    static const double data[5000] = {1, 2, 3, 4};
+    struct rlimit all, little;
+    gpul_shape shape = gpul_2d(2, 2);
+    no_save(path, data, GPUL_F16, shape, "float16 is none of");
+    no_save(path, data, (gpul_dtype)77, shape, "is none of");
+    no_save(path, NULL, GPUL_F64, shape, "data is NULL");
+    no_save(path, data, GPUL_F64, gpul_2d(2, -1), "dimension 1 is -1");
+    no_save(path, data, GPUL_F64, gpul_2d(INT64_MAX, 2), "63 bits");
+    shape.ndim = 5;
+    no_save(path, data, GPUL_F64, shape, "5 dimensions");
+    shape.ndim = -1;
+    no_save(path, data, GPUL_F64, shape, "-1 dimensions");
+    no_save("/nonexistent/x.npy", data, GPUL_F64, gpul_1d(4), "cannot write: No such file");
+    no_save("/proc", data, GPUL_F64, gpul_1d(4), "cannot write: ");
+
+    /* a disk that is full after 8000 bytes: the last write fails, or closing does */
+    if (!CHECK(getrlimit(RLIMIT_FSIZE, &all) == 0)) return;
+    little = all;
+    little.rlim_cur = 8000;
+    fflush(stdout);
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &little) == 0);
+    no_save(path, data, GPUL_F64, gpul_1d(5000), "cannot write: File too large");
+    no_save(path, data, GPUL_F64, gpul_1d(1000), "cannot write: File too large");
+    CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
+    signal(SIGXFSZ, SIG_DFL);
+}
+
 int main(void) {
     const char *folder = getenv("BUILD");
     snprintf(path, sizeof path, "%s/test_npy.npy", folder != NULL ? folder : ".");
@@ -253,6 +394,8 @@ int main(void) {
     RUN(test_truncation);
     RUN(test_shrinking);
     RUN(test_damage);
+    RUN(test_save);
+    RUN(test_save_refusals);
     remove(path);
     return check_end();
 }

@@ -86,6 +86,7 @@ static void test_memory(void) {
     const int64_t i = 5, strides[1] = {2};
     int64_t used = -1, held = -1;
     const float v = 0.1f;
+    double g[12];
     uint16_t bits;
     gpul_difference difference = GPUL_ZERO;
     const double rtol = 0, atol = 0;
@@ -144,6 +145,20 @@ static void test_memory(void) {
     CHECK(view.shape[1] == 6);
     CHECK_OK(gpul_transpose(&view, &a));
     CHECK(view.shape[0] == 3 && view.shape[1] == 4);
+    CHECK_OK(gpul_reshape(&d, &a, gpul_1d(12)));
+    CHECK_OK(gpul_arange(&d, 0, 1, stream));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_copy_to_host(g, &view, NULL)); /* in the order of the memory, and so is a clone's */
+    CHECK(g[1] == 1 && view.strides[0] == 1);
+    CHECK_OK(gpul_clone(&d, &view, NULL));
+    CHECK_OK(GPUL_TO_HOST(g, &d));
+    CHECK(g[1] == 1 && d.shape[0] == 3);
+    CHECK_OK(gpul_free_all(&b, &d));
+    CHECK_OK(gpul_device_array(&b, GPUL_F64, gpul_2d(c, r), stream));
+    CHECK_OK(gpul_copy(&b, &view, stream));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(GPUL_TO_HOST(g, &b));
+    CHECK(g[1] == 3 && g[4] == 1);
     CHECK_OK(gpul_split(parts, 2, &a, 0));
     CHECK(parts[1].shape[0] == 2);
     CHECK_OK(gpul_wrap(&view, a.data, GPUL_F64, gpul_1d(12)));

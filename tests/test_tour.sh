@@ -99,6 +99,22 @@ refuses "$work/short.npy" 'truncated'
 refuses "$work/absent.npy" 'cannot open'
 refuses tests/test_tour.sh 'not an .npy file'
 
+# What README.md and examples/h200.md print of it, but for the times, is what it prints: errors are the same on every machine.
+numbers() { # of a run: each step's name, error and what is allowed, and the first component
+    awk '/^examples\/data\/digits.npy: / { run = 1 }
+        run && / ok$/ { print substr($0, 1, 36), $(NF - 2), $(NF - 1) }
+        run && /^the first component: / { print; exit }'
+}
+"$tour" examples/data/digits.npy "$work/digits.svg" >"$work/out" 2>&1
+numbers <"$work/out" >"$work/numbers"
+for file in README.md examples/h200.md; do
+    if numbers <$file | diff - "$work/numbers" >"$work/log" && [ "$(wc -l <"$work/numbers")" -eq 10 ]; then
+        passed=$((passed + 1))
+    else
+        fail "$file: not what the tour prints"
+    fi
+done
+
 "$tour" "$work/c.npy" "$work/absent/chart.svg" >"$work/out" 2>"$work/log"
 if [ $? -eq 1 ] && grep -q 'cannot write' "$work/log"; then passed=$((passed + 1)); else fail 'an SVG that cannot be written'; fi
 "$tour" --help >"$work/out" 2>"$work/log"

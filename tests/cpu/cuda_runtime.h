@@ -93,7 +93,11 @@ static inline constexpr uint3 make_uint3(unsigned int x, unsigned int y, unsigne
 /* ---- What a kernel can ask about itself -------------------------------------------------------------------------- */
 
 /* One copy for each OS thread; the fiber engine rewrites it whenever it runs another CUDA thread. */
+#if defined __PIC__ && !defined __PIE__ /* of a library, which dlopen may load */
+#define STANDIN_TLS __thread
+#else
 #define STANDIN_TLS __thread __attribute__((tls_model("initial-exec")))
+#endif
 extern STANDIN_TLS uint3 threadIdx;
 extern STANDIN_TLS uint3 blockIdx;
 extern STANDIN_TLS dim3 blockDim;
@@ -433,6 +437,9 @@ static inline void cudaTriggerProgrammaticLaunchCompletion() {}
 
 /* ThreadSanitizer knows no fences, so there each atomic operation orders what the fences beside it would order. */
 #if defined(STANDIN_WATCH)
+#if defined(__GNUC__) && __GNUC__ >= 11 && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wtsan" /* of fences in host code: watch.h has what they call */
+#endif
 extern "C" void standin_fence(void);
 #elif defined(__SANITIZE_THREAD__)
 #define STANDIN_TSAN 1

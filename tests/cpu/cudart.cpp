@@ -15,6 +15,7 @@
 #include "nvtx3/nvToolsExt.h"
 #include "standin.h"
 
+#include <ctype.h>
 #include <cxxabi.h>
 #include <elf.h>
 #include <errno.h>
@@ -176,7 +177,6 @@ Knobs knobs_from_environment() {
 
 /* ---- State ------------------------------------------------------------------------------------------------------- */
 
-struct Symbols;
 struct Stream;
 struct Arena;
 struct Graph;
@@ -227,7 +227,6 @@ struct State {
     Arena *arenas[max_devices] = {};
     Arena *host = nullptr;
     std::unordered_map<const void *, Function> functions;
-    Symbols *symbols = nullptr;
     std::set<Stream *> streams;   /* those that a program holds, and default ones */
     std::vector<Stream *> queues; /* also those destroyed with work left */
     std::set<cudaEvent_t> events;
@@ -319,17 +318,28 @@ struct Trail {
 struct Place {
     std::string file, function;
     int line = 0;
-    bool ours() const { /* the library's and the stand-in's own code is nobody's mistake */
-        static const char *const names[] = {"gpulite.h", "gpulite_kernels.cu", "cudart.cpp", "watch.h",
-                                            "cuda_runtime.h"};
-        const char *slash = strrchr(file.c_str(), '/');
-        for (const char *name : names) {
-            if (!strcmp(slash ? slash + 1 : file.c_str(), name)) return true;
-        }
-        return file.empty() ||
-               !function.compare(0, 5, "gpul_"); /* some addr2lines take the header for what includes it */
+    bool local = false;       /* a local function of this file, by the symbol table */
+    bool of_gpulite() const { /* some addr2lines take the header for what includes it */
+        return of_file("gpulite.h") || of_file("gpulite_kernels.cu") || begins("gpul_");
     }
+    bool of_standin() const {
+        if (!file.empty()) return of_file("cudart.cpp") || of_file("watch.h") || of_file("cuda_runtime.h");
+        for (const char *name : {"standin_", "standin::", "std::", "nvtxRange", "__", "_start"}) {
+            if (begins(name)) return true;
+        }
+        for (const char *name : {"cuda", "atomic"}) { /* cudaMalloc, atomicAdd, but not cuda_mine */
+            if (begins(name) && isupper(static_cast<unsigned char>(function.c_str()[strlen(name)]))) return true;
+        }
+        return local;
+    }
+    bool of_file(const char *name) const {
+        const char *slash = strrchr(file.c_str(), '/');
+        return !strcmp(slash ? slash + 1 : file.c_str(), name);
+    }
+    bool begins(const char *with) const { return !function.compare(0, strlen(with), with); }
 };
+
+bool local_function(Address at);
 
 /* Takes the return type, the arguments and anonymous namespaces from a demangled name. */
 std::string short_name(std::string name) {
@@ -430,7 +440,10 @@ std::vector<Place> places_of(void *const *at, int n) {
                 *colon = 0;
                 p.file = !strncmp(text, here.c_str(), here.size()) ? text + here.size() : text;
             }
-            if (p.function != "??" && next && next <= m.asked.size()) known[m.asked[next - 1]].push_back(p);
+            if (p.function != "??" && next && next <= m.asked.size()) {
+                p.local = p.file.empty() && local_function(m.asked[next - 1]);
+                known[m.asked[next - 1]].push_back(p);
+            }
             p = Place();
         }
         if (f) pclose(f);
@@ -443,20 +456,22 @@ std::vector<Place> places_of(void *const *at, int n) {
     return all;
 }
 
-/* "at mine.cu:12 in add, called at mine.cu:40 in main": the innermost places that are the user's; "" where nothing is
- * known. */
+/* "at mine.cu:12 in add, called at mine.cu:40 in main": the innermost places that are the user's, or else the innermost
+ * of gpulite's, those with a line if there are any; "" where nothing is known. The stand-in's own are nobody's mistake. */
 std::string where(void *const *at, int n) {
     const std::vector<Place> all = places_of(at, n);
     std::string text;
     int named = 0;
-    for (int pass = 0; pass < 2 && !named; pass++) { /* where none is the user's, the first that has a line */
+    for (int pass = 0; pass < 4 && !named; pass++) {
+        const bool lines = pass % 2 == 0, gpulite = pass >= 2;
         for (const Place &p : all) {
-            if (p.file.empty() || (pass == 0 && p.ours()) || named == (pass ? 1 : 3)) continue;
-            text += std::string(named++ ? ", called at " : "at ") + p.file + ":" + std::to_string(p.line) + " in " +
-                    p.function;
+            if (p.file.empty() == lines || p.of_gpulite() != gpulite || p.of_standin()) continue;
+            if (named == (gpulite ? 1 : 3)) break;
+            text += named++ ? ", called " : "";
+            text += lines ? "at " + p.file + ":" + std::to_string(p.line) + " in " + p.function : "in " + p.function;
         }
+        if (named && !lines) text += " (compile with -g for the line)";
     }
-    if (!named && !all.empty()) text = "in " + all[0].function + " (compile with -g for the line)";
     return text;
 }
 /* Return addresses lie behind their calls. */
@@ -478,6 +493,7 @@ void say_where(const char *what, const std::string &place) {
 struct Symbols {
     std::multimap<Address, std::string> functions;
     std::map<std::string, std::pair<Address, size_t>> locals;
+    std::map<Address, size_t> own; /* the local functions of this file, and their sizes */
 
     void read(const char *path, Address base) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -504,13 +520,17 @@ struct Symbols {
             const ElfW(Shdr) &names = sections[t.sh_link];
             if (t.sh_offset + t.sh_size > size || names.sh_offset + names.sh_size > size) continue;
             const ElfW(Sym) *symbol = reinterpret_cast<const ElfW(Sym) *>(file + t.sh_offset);
+            bool from_here = false; /* the name of a source file stands before its local symbols */
             for (size_t k = 0; k < t.sh_size / sizeof *symbol; k++) {
                 const ElfW(Sym) &s = symbol[k];
                 int type = s.st_info & 15;
-                if (s.st_name >= names.sh_size || s.st_shndx == 0 || s.st_shndx >= header->e_shnum) continue;
+                if (s.st_name >= names.sh_size) continue;
                 const char *name = file + names.sh_offset + s.st_name;
+                if (type == STT_FILE) from_here = !strcmp(name, strrchr("/" __FILE__, '/') + 1);
+                if (s.st_shndx == 0 || s.st_shndx >= header->e_shnum) continue;
                 if (type == STT_FUNC) {
                     functions.emplace(base + s.st_value, name);
+                    if (from_here && s.st_info >> 4 == STB_LOCAL) own[base + s.st_value] = size_t(s.st_size);
                 } else if (type == STT_OBJECT && !strncmp(name, "_ZZ", 3) &&
                            sections[s.st_shndx].sh_type == SHT_NOBITS && !(sections[s.st_shndx].sh_flags & SHF_TLS)) {
                     locals[name] = std::make_pair(base + s.st_value, size_t(s.st_size));
@@ -525,14 +545,26 @@ struct Symbols {
         return 0;
     }
     Symbols() { dl_iterate_phdr(each, this); }
+    static const Symbols &all() { /* for as long as the program runs */
+        static const Symbols *const symbols = new Symbols;
+        return *symbols;
+    }
 };
+
+bool local_function(Address at) {
+    const auto &own = Symbols::all().own;
+    auto after = own.upper_bound(at);
+    if (after == own.begin()) return false;
+    --after;
+    return at - after->first < after->second;
+}
 
 Function &function_of(const void *func) {
     auto found = g->functions.find(func);
     if (found != g->functions.end()) return found->second;
     Function &f = g->functions[func];
-    if (!g->symbols) g->symbols = new Symbols;
-    auto range = g->symbols->functions.equal_range(reinterpret_cast<Address>(func));
+    const Symbols &symbols = Symbols::all();
+    auto range = symbols.functions.equal_range(reinterpret_cast<Address>(func));
     f.exists = range.first != range.second;
     for (auto i = range.first; i != range.second; ++i) {
         const std::string &name = i->second;
@@ -545,7 +577,7 @@ Function &function_of(const void *func) {
         if (text) f.name = short_name(text);
         free(text);
         std::string prefix = "_ZZ" + name.substr(2) + "E";
-        auto &locals = g->symbols->locals;
+        auto &locals = symbols.locals;
         for (auto k = locals.lower_bound(prefix); k != locals.end() && !k->first.compare(0, prefix.size(), prefix);
              ++k) {
             f.shared.push_back(k->second);
@@ -2923,6 +2955,7 @@ void at_exit() {
         fflush(nullptr);
         _exit(86);
     }
+    const bool list = Call::lost() == cudaSuccess; /* nobody could free what a lost context holds */
     long leaks = 0;
     for (int d = -1; d < max_devices; d++) {
         Arena *arena = d < 0 ? g->host : g->arenas[d];
@@ -2930,7 +2963,7 @@ void at_exit() {
         for (auto &i : arena->live) {
             Allocation *a = i.second;
             if (!a->present) continue;
-            if (leaks++ < 20) {
+            if (leaks++ < 20 && list) {
                 say("standin: leak: %zu bytes of %s memory at %p, made by %s #%ld", a->size,
                     a->kind == PINNED    ? "pinned"
                     : a->kind == MANAGED ? "managed"
@@ -2940,18 +2973,19 @@ void at_exit() {
             }
         }
     }
-    if (g->live_streams) say("standin: leak: %ld streams", g->live_streams);
-    int named = 0;
+    if (list && g->live_streams) say("standin: leak: %ld streams", g->live_streams);
+    int named = list ? 0 : 20;
     for (const Stream *each : g->streams) {
         if (!each->is_default && !each->destroyed && !each->ended && named++ < 20) say_where("made", where(each->made));
     }
-    if (!g->events.empty()) say("standin: leak: %zu events", g->events.size());
+    if (list && !g->events.empty()) say("standin: leak: %zu events", g->events.size());
     for (cudaEvent_t each : g->events) {
         if (named++ < 20) say_where("made", where(each->made));
     }
     leaks += g->live_streams + static_cast<long>(g->events.size());
     if (!leaks) return;
-    say("standin: %ld leaks; the exit status is 86", leaks);
+    if (list) say("standin: %ld leaks; the exit status is 86", leaks);
+    else say("standin: the context is lost, with all that was in it; the exit status is 86");
     fflush(nullptr);
     _exit(86);
 }
@@ -4482,9 +4516,12 @@ static cudaError_t check_launch(const cudaLaunchConfig_t &c, const Function &f) 
         say("standin: %s has %zu bytes of static shared memory; 48 KiB is the limit", f.name.c_str(), f.static_bytes);
         return cudaErrorInvalidValue;
     }
-    if (c.dynamicSmemBytes > f.max_dynamic || c.dynamicSmemBytes + f.static_bytes > g->knobs.optin) {
-        say("standin: %s: %zu bytes of dynamic shared memory, %zu are allowed", f.name.c_str(), c.dynamicSmemBytes,
-            f.max_dynamic);
+    if (c.dynamicSmemBytes > g->knobs.optin || c.dynamicSmemBytes + f.static_bytes > g->knobs.optin) {
+        return cudaErrorInvalidValue;
+    }
+    if (c.dynamicSmemBytes > f.max_dynamic) {
+        say("standin: %s: %zu bytes of dynamic shared memory; more than %zu want cudaFuncSetAttribute", f.name.c_str(),
+            c.dynamicSmemBytes, f.max_dynamic);
         return cudaErrorInvalidValue;
     }
     for (unsigned i = 0; i < c.numAttrs; i++) {

@@ -974,6 +974,17 @@ static int plant_divergent_barrier() {
     standin_leaks(0);
     return r;
 }
+static int plant_lost_context() { /* an exit status of success, and memory that nobody could free */
+    int *p = reinterpret_cast<int *>(device_floats(32, false));
+    run(divergent, dim3(1), dim3(32), 0, nullptr, p);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}
+static int plant_shared_not_asked_for() {
+    float *p = device_floats(64, false);
+    int r = report(run(past_shared, dim3(1), dim3(3), 50000, nullptr, p, 1));
+    standin_leaks(0);
+    return r;
+}
 static int plant_leak() {
     device_floats(8, false);
     return 0;
@@ -1069,6 +1080,9 @@ static const Plant plants[] = {
     {"early-reuse", plant_early_reuse, "wrong result", nullptr, nullptr, nullptr},
     {"missing-synchronisation", plant_missing_synchronisation, "wrong result", nullptr, nullptr, nullptr},
     {"divergent-barrier", plant_divergent_barrier, "while", nullptr, nullptr, "launched at "},
+    {"lost-context", plant_lost_context, "the context is lost, with all that was in it", nullptr, nullptr, nullptr},
+    {"shared-not-asked-for", plant_shared_not_asked_for, "more than 49152 want cudaFuncSetAttribute", nullptr, nullptr,
+     nullptr},
     {"leak", plant_leak, "leak: 32 bytes of device memory", nullptr, nullptr, "in plant_leak"},
     {"stream-leak", plant_stream_leak, "leak: 1 streams", nullptr, nullptr, "in plant_stream_leak"},
     {"double-free", plant_double_free, "freed already, by cudaFree", nullptr, nullptr, "in plant_double_free"},

@@ -256,8 +256,7 @@ void watch_wait(Address mbarrier) { learn(published_at(mbarrier, true)); }
 void find_variables() {
     Watch &w = watch();
     w.has_variables = true;
-    if (!g->symbols) g->symbols = new Symbols;
-    for (const auto &each : g->symbols->locals)
+    for (const auto &each : Symbols::all().locals)
         w.variables.push_back(Variable{each.second.first, each.second.first + each.second.second, true});
     dl_iterate_phdr(
         [](struct dl_phdr_info *info, size_t, void *list) {
