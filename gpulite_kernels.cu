@@ -9807,7 +9807,7 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
         {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 64, 32, 1, 4>>(127, 127, 12700, 0),
          gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(34.375, 52, 2650, 1000),
          gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(15.375, 28, 800, 160),
-         gpul__gemm_short_tile_of<double>(45, 20, 2000), gpul__gemm_thin_tile_of<double>()},
+         gpul__gemm_short_tile_of<double>(85, 20, 1500), gpul__gemm_thin_tile_of<double>()},
         {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500),
          gpul__gemm_thin_tile_of<gpul__gemm_16>()}};
     return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
@@ -9948,8 +9948,8 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     plan->tile_n = turned ? tile.m : tile.n;
     plan->tiles_n = gpul_ceil_div(p->N, plan->tile_n);
     const int64_t across = plan->tiles_n > 0 ? plan->tiles_n : 1;
-    if (tile.short_k &&
-        p->M > 0) { /* the rows that fill all multiprocessors with blocks, once or, of 256 rows, several times */
+    if (tile.short_k && p->M > 0) {
+        /* the rows that fill all multiprocessors with blocks, once or, of 256 rows, several times */
         const int64_t room = int64_t(machine->sms) * tile.blocks_per_sm / (across * plan->batch),
                       once = room < 1 ? 1 : room, blocks = gpul_ceil_div(p->M, 256 * once) * once;
         plan->tile_m = int32_t(gpul__round_up(gpul_ceil_div(p->M, blocks), tile.m));
