@@ -9786,9 +9786,12 @@ template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of()
                            0,
                            true};
 }
-/* Shared memory of a block; of tiles for short K, what its steps take */
+/* Shared memory of a block; of tiles for short K, what the steps take. Beyond 48 KB, which take permission, it is what
+ * most steps take: a launch of another thread at the same time must not leave this one with less. */
 static inline int32_t gpul__gemm_shared_bytes(const gpul__gemm_tile &tile, int64_t K) {
-    return tile.short_k ? tile.shared_bytes / tile.short_k * int32_t(gpul__round_up(K, 4)) : tile.shared_bytes;
+    if (!tile.short_k) return tile.shared_bytes;
+    const int32_t bytes = tile.shared_bytes / tile.short_k * int32_t(gpul__round_up(K, 4));
+    return bytes > 49152 ? tile.shared_bytes : bytes;
 }
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
 enum { gpul__gemm_tile_count = 8 };
