@@ -2557,7 +2557,9 @@ static void gpul__stream_enter(gpul_stream stream) {
 
 /* The number of a stream that is to be known from now on, whoever made it; 1 and 2 are CUDA's names of defaults */
 static int32_t gpul__stream_known(gpul_stream stream) {
-    if ((uintptr_t)stream > 2 && gpul__stream_number(stream) == 0) gpul__stream_enter(stream);
+    const int32_t number = gpul__stream_number(stream);
+    if (number != 0 || (uintptr_t)stream <= 2) return number;
+    gpul__stream_enter(stream);
     return gpul__stream_number(stream);
 }
 
