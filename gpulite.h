@@ -1518,7 +1518,8 @@ typedef struct gpul__histogram_plan {
     int32_t listed, edges_shared;
     int64_t buckets;
     int64_t head, vectors; /* elements before the first vector of 16 bytes, and vectors: the rest goes one by one */
-    int64_t shared_bytes, scratch_bytes;
+    int64_t shared_bytes, shared_most; /* of a block; and what a block of any histogram may take on this device */
+    int64_t scratch_bytes;
 } gpul__histogram_plan;
 
 typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense along one dimension */

@@ -129,17 +129,25 @@ static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t de
 
 static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) { return {x, y, z}; }
 
-/* Launches a kernel on the current device, early or not, in clusters of `cluster` blocks (0: no clusters), with any
- * dynamic shared memory that a block can have; more than 48 KB need permission. `arguments` says where they lie, each
- * of its parameter's type. Errors come back as the launch's own return value, so that neither a stale error is blamed
- * on it nor its own error left behind for somebody else. */
+/* Dynamic shared memory of a block. More than 48 KB need permission, which belongs to the kernel on a device and not to a
+ * launch. `most` is what any launch of that kernel takes there: with less, a launch would take the permission from that
+ * of another thread. */
+struct gpul__dynamic_shared {
+    size_t bytes, most;
+    gpul__dynamic_shared(size_t always) : bytes(always), most(always) {}
+    gpul__dynamic_shared(int64_t bytes_, int64_t most_) : bytes(size_t(bytes_)), most(size_t(most_)) {}
+};
+
+/* Launches a kernel on the current device, early or not, in clusters of `cluster` blocks (0: no clusters). `arguments`
+ * says where they lie, each of its parameter's type. Errors come back as the launch's own return value, so that neither a
+ * stale error is blamed on it nor its own error left behind for somebody else. */
 static inline __noinline__ int32_t gpul__launch_as(int32_t early, int32_t cluster, const void *kernel, gpul_dim3 grid,
-                                                   gpul_dim3 block, size_t shared_bytes, gpul_stream stream,
+                                                   gpul_dim3 block, gpul__dynamic_shared shared, gpul_stream stream,
                                                    const void *const *arguments) {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
-    if (shared_bytes > 49152) {
-        const cudaError_t e =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared_bytes));
+    if (shared.bytes > 49152) {
+        const int most = int(shared.most); /* fault: launch-permission */
+        const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
         if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
         if (e != cudaSuccess) return int32_t(e);
     }
@@ -147,7 +155,7 @@ static inline __noinline__ int32_t gpul__launch_as(int32_t early, int32_t cluste
     cudaLaunchConfig_t config = cudaLaunchConfig_t();
     config.gridDim = dim3(grid.x, grid.y, grid.z);
     config.blockDim = dim3(block.x, block.y, block.z);
-    config.dynamicSmemBytes = shared_bytes;
+    config.dynamicSmemBytes = shared.bytes;
     config.stream = stream; /* fault: wrong-stream */
     config.attrs = attributes;
     if (early) {
@@ -187,27 +195,28 @@ static inline int32_t gpul__clusters_at_once(int32_t *clusters, int32_t cluster,
 /* A parameter whose type is the kernel's, so that its argument is passed from where it lies */
 template <typename T> struct gpul__same { typedef T type; };
 template <typename... Params>
-static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
-                                   gpul_stream stream, const typename gpul__same<Params>::type &...args) {
+static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block,
+                                   gpul__dynamic_shared shared, gpul_stream stream,
+                                   const typename gpul__same<Params>::type &...args) {
     const void *const arguments[] = {&args...};
-    return gpul__launch_as(0, 0, gpul__address(kernel), grid, block, shared_bytes, stream, arguments);
+    return gpul__launch_as(0, 0, gpul__address(kernel), grid, block, shared, stream, arguments);
 }
 
 /* The same of a kernel that calls gpul__await: early where possible. */
 template <typename... Params>
 static inline int32_t gpul__launch_clusters(int32_t device, int32_t cluster, void (*kernel)(Params...), gpul_dim3 grid,
-                                            gpul_dim3 block, size_t shared_bytes, gpul_stream stream,
+                                            gpul_dim3 block, gpul__dynamic_shared shared, gpul_stream stream,
                                             const typename gpul__same<Params>::type &...args) {
     const void *const arguments[] = {&args...}, *const address = gpul__address(kernel);
     int32_t early = 0;
     const int32_t error = gpul__early(&early, address, device);
-    return error ? error : gpul__launch_as(early, cluster, address, grid, block, shared_bytes, stream, arguments);
+    return error ? error : gpul__launch_as(early, cluster, address, grid, block, shared, stream, arguments);
 }
 template <typename... Params>
 static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block,
-                                         size_t shared_bytes, gpul_stream stream,
+                                         gpul__dynamic_shared shared, gpul_stream stream,
                                          const typename gpul__same<Params>::type &...args) {
-    return gpul__launch_clusters(device, 0, kernel, grid, block, shared_bytes, stream, args...);
+    return gpul__launch_clusters(device, 0, kernel, grid, block, shared, stream, args...);
 }
 
 #if !defined(GPULITE_CPU_STANDIN) && CUDART_VERSION >= 12010
@@ -6862,8 +6871,9 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         plan->shared_bytes = (256 + 1) * gpul__hist_copies * 4;
         least *= 2;
     } else {
-        const int64_t words = gpul__hist_most(machine->shared_optin, 49152) / 4 - 4; /* fault: histogram-shared */
-        const int64_t room = words / gpul__hist_chunk * gpul__hist_chunk - 1;        /* bins; and the counter of hi */
+        plan->shared_most = gpul__hist_most(machine->shared_optin, 49152);
+        const int64_t words = plan->shared_most / 4 - 4;                      /* fault: histogram-shared */
+        const int64_t room = words / gpul__hist_chunk * gpul__hist_chunk - 1; /* bins; and the counter of hi */
         const int64_t needed = gpul_ceil_div(bins, room), few = bins >= 8192 && n < bins * 48 && !between ? 2 : 1;
         const int64_t parts = gpul__hist_most(needed, few);
         if (parts <= (p->uniform ? 4 : 1) && (n >= bins * (needed == 1 ? 8 : 12) || (n <= alone && bins < 8192))) {
@@ -7077,7 +7087,8 @@ template <typename Kernel, typename... Args>
 static inline int32_t gpul__hist_count(Kernel kernel, const gpul__histogram_plan *plan, gpul_stream stream,
                                        const Args &...args) {
     return gpul__launch_early(plan->device, kernel, gpul__dim(uint32_t(plan->blocks), uint32_t(plan->parts)),
-                              gpul__dim(GPUL__HIST_THREADS), size_t(plan->shared_bytes), stream, args...);
+                              gpul__dim(GPUL__HIST_THREADS),
+                              gpul__dynamic_shared(plan->shared_bytes, plan->shared_most), stream, args...);
 }
 
 extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, const gpul__histogram_plan *plan,
@@ -9786,12 +9797,9 @@ template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of()
                            0,
                            true};
 }
-/* Shared memory of a block; of tiles for short K, what the steps take. Beyond 48 KB, which take permission, it is what
- * most steps take: a launch of another thread at the same time must not leave this one with less. */
+/* Shared memory of a block; of tiles for short K, what the steps take. */
 static inline int32_t gpul__gemm_shared_bytes(const gpul__gemm_tile &tile, int64_t K) {
-    if (!tile.short_k) return tile.shared_bytes;
-    const int32_t bytes = tile.shared_bytes / tile.short_k * int32_t(gpul__round_up(K, 4));
-    return bytes > 49152 ? tile.shared_bytes : bytes;
+    return tile.short_k ? tile.shared_bytes / tile.short_k * int32_t(gpul__round_up(K, 4)) : tile.shared_bytes;
 }
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
 enum { gpul__gemm_tile_count = 8 };
@@ -10350,11 +10358,11 @@ static inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) { return p.ba
 
 static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) {
     const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
-    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n;
+    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n, steps = v.plan.scale_only ? 0 : v.problem.K;
+    const gpul__dynamic_shared shared(gpul__gemm_shared_bytes(tile, steps), tile.shared_bytes);
     return gpul__launch_early(v.plan.device, tile.kernel,
                               gpul__dim(uint32_t(tiles), gpul__batch_of(v.problem), uint32_t(v.plan.splits)),
-                              gpul__dim(uint32_t(tile.threads)),
-                              size_t(gpul__gemm_shared_bytes(tile, v.plan.scale_only ? 0 : v.problem.K)), stream, v);
+                              gpul__dim(uint32_t(tile.threads)), shared, stream, v);
 }
 
 /* What gpul__gemm_pack reads of A and B. */

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs test programs and examples, goes on after failures, and adds up. A test prints "name: N passed, N failed" last; a
-# program that prints no such line counts as one test, passed when it exits with 0. A crash counts as a failure.
+# program that prints no such line counts as one test, passed when it exits with 0. A crash counts as a failure. What
+# failing programs printed comes last, where whoever sees only an end of the output finds it.
 #
 # WATCH=1 says that the programs are built to watch for races (tests/cpu/README.md).
 #
 #     BUILD=build/cpu tests/run.sh build/cpu/tests/test_arrays build/cpu/examples/vecadd ...
 passed=0
 failed=0
+bad= # programs that failed
 log=${BUILD:-build}/log
 mkdir -p "$log" || exit 1
 
@@ -19,8 +21,10 @@ for program in "$@"; do
     transfers | streams | reduce | histogram) set -- "${BUILD:-build}/$name.svg" ;;
     esac
     if [ ! -x "$program" ]; then
-        echo "$name: 0 passed, 1 failed (it was not built)"
+        echo "$name: 0 passed, 1 failed"
         failed=$((failed + 1))
+        echo 'it was not built' >"$log/$name"
+        bad="$bad $name"
         continue
     fi
     case $program in */*) ;; *) program=./$program ;; esac
@@ -43,13 +47,17 @@ for program in "$@"; do
     fi
     [ $status -ne 0 ] && [ "$f" -eq 0 ] && f=1
     if [ "$f" -ne 0 ]; then
-        sed 's/^/    /' "$log/$name"
+        bad="$bad $name"
         echo "$name: $p passed, $f failed (exit status $status)"
     else
         echo "$name: $p passed, $f failed"
     fi
     passed=$((passed + p))
     failed=$((failed + f))
+done
+for name in $bad; do
+    echo "---- $name failed: ----"
+    sed 's/^/    /' "$log/$name"
 done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

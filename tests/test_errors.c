@@ -135,6 +135,44 @@ static void test_many_threads(void) {
     }
 }
 
+/* Histograms whose blocks have more than 48 KB of shared memory, each thread's another size, launched at a time */
+static void *counter(void *result) {
+    long *wrong = (long *)result;
+    const int64_t bins = 28000 + 8000 * *wrong, n = bins * 8;
+    gpul_array x = GPUL_ZERO, counts = GPUL_ZERO;
+    gpul_stream s = NULL;
+    int64_t sum = -1;
+    *wrong = gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING) != GPUL_OK;
+    *wrong += gpul_device_array(&x, GPUL_F32, gpul_1d(n), s) != GPUL_OK;
+    *wrong += gpul_device_array(&counts, GPUL_I32, gpul_1d(bins), s) != GPUL_OK;
+    *wrong += gpul_linspace(&x, 0, 1, s) != GPUL_OK;
+    for (int round = 0; round < 20; round++) *wrong += gpul_histogram(&counts, &x, 0, 1, s) != GPUL_OK;
+    *wrong += gpul_reduce_host(&sum, GPUL_I64, &counts, GPUL_SUM, s) != GPUL_OK;
+    *wrong += sum != n;
+    *wrong += gpul_free_all(&x, &counts) != GPUL_OK;
+    *wrong += gpul_stream_synchronize(s) != GPUL_OK;
+    *wrong += gpul_stream_destroy(&s) != GPUL_OK;
+    return NULL;
+}
+static void test_shared_memory_of_threads(void) {
+    pthread_t t[4];
+    long wrong[4];
+#ifdef GPULITE_CPU_STANDIN
+    standin_pause(100);
+#endif
+    for (int i = 0; i < 4; i++) {
+        wrong[i] = i;
+        CHECK_INT(pthread_create(&t[i], NULL, counter, &wrong[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(pthread_join(t[i], NULL), 0);
+        CHECK_INT(wrong[i], 0);
+    }
+#ifdef GPULITE_CPU_STANDIN
+    standin_pause(0);
+#endif
+}
+
 /* With somebody else's error pending, every function does nothing, says so, and leaves the error where it is. */
 static void test_pending(void) {
     world w;
@@ -236,6 +274,7 @@ int main(void) {
     RUN(test_check_cuda);
     RUN(test_threads);
     RUN(test_many_threads);
+    RUN(test_shared_memory_of_threads);
     RUN(test_pending);
     RUN(test_pending_free);
 #ifdef GPULITE_CPU_STANDIN

@@ -777,7 +777,8 @@ static void test_plans(void) {
         good = good && plan.blocks >= 1 && plan.parts >= 1 && plan.parts <= 4;
         if (!p.weights_dtype) good = good && n / plan.blocks <= (int64_t)1 << 31; /* counters of 32 bits */
         good = good && plan.shared_bytes >= 0 &&
-               plan.shared_bytes <= (machine.shared_optin > 49152 ? machine.shared_optin : 49152);
+               plan.shared_bytes <= (machine.shared_optin > 49152 ? machine.shared_optin : 49152) &&
+               (plan.shared_bytes <= 49152 || plan.shared_most == machine.shared_optin);
         if (n > 0 && !p.uniform && !plan.listed) scratch += (p.bins + 1) * 8;
         if (plan.buckets > 0 && !plan.listed) scratch += (plan.buckets + 1) * 4;
         if (plan.kernel == GPUL__HISTOGRAM_FLOATS) scratch += p.bins * 20 + 16;

@@ -131,6 +131,7 @@ struct Knobs {
     int managed = 1;
     int leaks = 1;
     double clock = 1;
+    int pause = 0;
     const char *name = "CPU stand-in (no GPU)";
     int binary = 75, ptx = 75; /* what a portable build has */
 };
@@ -172,6 +173,7 @@ Knobs knobs_from_environment() {
     if ((s = getenv("CUDA_CPU_MANAGED"))) k.managed = atoi(s) != 0;
     if ((s = getenv("CUDA_CPU_LEAKS"))) k.leaks = atoi(s) != 0;
     if ((s = getenv("CUDA_CPU_CLOCK")) && atof(s) > 0) k.clock = atof(s);
+    if ((s = getenv("CUDA_CPU_PAUSE"))) k.pause = clamp(atoi(s), 0, 1000000);
     return k;
 }
 
@@ -2878,13 +2880,25 @@ cudaError_t enqueue(Stream *s, std::unique_ptr<Op> op) {
 
 enum { NEEDS_DEVICE = 1, NEEDS_HEALTH = 2, NORMAL = 3 };
 
+/* Other threads of the program come before this one's call, where that is wanted. */
+void let_others() {
+    int pause;
+    {
+        std::lock_guard<std::recursive_mutex> lock(state().lock);
+        pause = g->knobs.pause;
+    }
+    if (pause > 0) usleep(static_cast<unsigned>(pause));
+}
+
 /* Every runtime call makes one of these first: it takes the lock, counts, and decides whether the call is to fail. */
 struct Call {
     std::unique_lock<std::recursive_mutex> lock;
     cudaError_t stop = cudaSuccess, after = cudaSuccess;
     bool sticky = false;
 
-    Call(const char *name, int needs) : lock(state().lock) {
+    Call(const char *name, int needs) : lock(state().lock, std::defer_lock) {
+        let_others();
+        lock.lock();
         long &n = g->calls[name];
         n++;
         g->host_calls++;
@@ -4789,6 +4803,10 @@ void standin_managed(int supported) {
 void standin_clock(double cycles) {
     LOCK;
     if (cycles > 0) g->knobs.clock = cycles;
+}
+void standin_pause(int microseconds) {
+    LOCK;
+    g->knobs.pause = clamp(microseconds, 0, 1000000);
 }
 void standin_guise(const char *name, int binary, int ptx) {
     LOCK;

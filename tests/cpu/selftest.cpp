@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -873,6 +875,16 @@ static void test_host_threads() {
     }
     for (std::thread &t : all) t.join();
     CHECK(good[0] && good[1] && good[2] && good[3]);
+    const auto seconds_of_a_call = [] {
+        const auto from = std::chrono::steady_clock::now();
+        int count = 0;
+        OK(cudaGetDeviceCount(&count));
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    };
+    standin_pause(30000);
+    CHECK(seconds_of_a_call() >= 0.03);
+    standin_pause(0);
+    CHECK(std::min(seconds_of_a_call(), std::min(seconds_of_a_call(), seconds_of_a_call())) < 0.03);
 }
 
 /* ---- Planted mistakes: each ends its process with status 1 when the result is wrong ------------------------------ */

@@ -34,6 +34,10 @@ void standin_managed(int supported);           /* whether devices have managed m
 /* What clock64() counts in a nanosecond of real time on the CPU; default 1. Kernels take the time they take. */
 void standin_clock(double cycles);
 
+/* Each call of a program's thread waits so long before it begins, so that those of its other threads come in between: what
+ * one thread sets and another one changes before it is used shows. Default 0, at most a second. */
+void standin_pause(int microseconds);
+
 /* The devices' name, which is kept as a pointer, and what cudaFuncGetAttributes says of every kernel: so that a report can be
  * tested that says what a GPU and a build lack. Default "CPU stand-in (no GPU)", 75 and 75. */
 void standin_guise(const char *name, int binary, int ptx);
