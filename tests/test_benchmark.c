@@ -17,27 +17,46 @@ typedef struct job {
     long fail_at;    /* call that fails, from 1 */
     gpul_status fail_as;
     long slow_from, slow_to; /* calls after which the clock is at half its rate (stand-in), from 1 */
+    double left, stall; /* when the last call ended; the longest time that nobody asked for, in a call or between two */
     long lines;
     char first[200], last[200];
 } job;
+
+enum { ATTEMPTS = 10 }; /* where a busy machine stalls the program, so that its times say nothing */
 
 static void wait_for(double seconds) {
     const double until = gpul_host_seconds() + seconds;
     while (gpul_host_seconds() < until) {}
 }
+/* The program has gone on: how long has it not, apart from `meant` seconds? */
+static void gone_on(job *j, double meant) {
+    const double now = gpul_host_seconds();
+    if (j->left > 0 && now - j->left - meant > j->stall) j->stall = now - j->left - meant;
+    j->left = now;
+}
 static gpul_status work(void *user) {
     job *const j = (job *)user;
+    gpul_status status;
+    gone_on(j, 0);
     j->calls++;
-    if (j->wait > 0 && (j->slow_calls == 0 || j->calls % j->slow_calls == 0)) wait_for(j->wait);
+    if (j->wait > 0 && (j->slow_calls == 0 || j->calls % j->slow_calls == 0)) {
+        wait_for(j->wait);
+        gone_on(j, j->wait);
+    }
     if (j->fail_at == j->calls) return j->fail_as;
 #ifdef GPULITE_CPU_STANDIN
     if (j->slow_from > 0) {
         const int slow = j->calls >= j->slow_from && j->calls < j->slow_to;
-        if (slow || j->calls == j->slow_to) wait_for(j->wait); /* all that must go can be told by their times */
+        if (slow || j->calls == j->slow_to) { /* all that must go can be told by their times */
+            wait_for(j->wait);
+            gone_on(j, j->wait);
+        }
         standin_clock(slow ? 0.5 : 1);
     }
 #endif
-    return j->x != NULL ? gpul_fill(j->x, (double)(j->calls % 100), j->stream) : GPUL_OK;
+    status = j->x != NULL ? gpul_fill(j->x, (double)(j->calls % 100), j->stream) : GPUL_OK;
+    gone_on(j, 0);
+    return status;
 }
 static void show(void *user, const char *line) {
     job *const j = (job *)user;
@@ -240,25 +259,32 @@ static void test_bad(void) {
 static void test_progress(void) {
     gpul_benchmark_options o = GPUL_ZERO;
     gpul_benchmark_result r = GPUL_ZERO;
-    job j = GPUL_ZERO;
-    j.wait = 0.05;
+    job j;
+    int attempt = 0;
     o.name = "slow";
     o.repeat = 1000;
     o.seconds = 1.5;
     o.progress = show;
-    CHECK_OK(gpul_benchmark(&r, work, &j, &o));
-    CHECK(j.lines >= 3 && j.lines <= 6); /* from half a second on, four a second, and the last */
+    do {
+        memset(&j, 0, sizeof j);
+        j.wait = 0.05;
+        CHECK_OK(gpul_benchmark(&r, work, &j, &o));
+    } while (j.stall > 0.1 && ++attempt < ATTEMPTS);
+    CHECK(j.lines <= 6 && (j.lines >= 3 || j.stall > 0.1)); /* from half a second on, four a second, and the last */
     CHECK(j.first[0] == '\r' && strstr(j.first, "slow: ") && strstr(j.first, " of 1000 samples, ") &&
           strstr(j.first, " of 1.5 s"));
     CHECK_INT(strlen(j.first), 79);
     CHECK_INT(strspn(j.last + 1, " "), 78); /* wipes itself */
     CHECK_STRING(j.last + 79, "\r");
-    j.lines = 0;
-    j.wait = 0.01;
+    attempt = 0;
     o.seconds = 0.1;
-    CHECK_OK(gpul_benchmark(&r, work, &j, &o));
-    CHECK_INT(j.lines, 0); /* what is over soon says nothing */
-    j.calls = 0;           /* and a failure wipes the line too */
+    do {
+        memset(&j, 0, sizeof j);
+        j.wait = 0.01;
+        CHECK_OK(gpul_benchmark(&r, work, &j, &o));
+    } while (j.stall > 0.1 && ++attempt < ATTEMPTS);
+    CHECK(j.lines == 0 || j.stall > 0.1); /* what is over soon says nothing */
+    memset(&j, 0, sizeof j);              /* and a failure wipes the line too */
     j.wait = 0.3;
     j.fail_at = 6;
     j.fail_as = 77;
@@ -275,18 +301,22 @@ static void test_throttled(void) {
     for (int round = 0; round < 3; round++) {
         gpul_benchmark_options o = GPUL_ZERO;
         gpul_benchmark_result r = GPUL_ZERO;
-        job j = GPUL_ZERO;
-        j.wait = 0.05;
-        j.slow_calls = 1000;
-        j.slow_from = 5 + 10 * round;
-        j.slow_to = j.slow_from + 4;
+        job j;
+        int attempt = 0;
         o.repeat = 40;
         o.warmup = -1;
         o.seconds = 60;
-        CHECK_OK(gpul_benchmark(&r, work, &j, &o));
+        do {
+            memset(&j, 0, sizeof j);
+            j.wait = 0.05;
+            j.slow_calls = 1000;
+            j.slow_from = 5 + 10 * round;
+            j.slow_to = j.slow_from + 4;
+            CHECK_OK(gpul_benchmark(&r, work, &j, &o));
+        } while (j.stall > 0.02 && ++attempt < ATTEMPTS);
         CHECK(r.discarded >= 5); /* four after which the clock was low, and one before which it was */
         check_samples(&r, &j, 40, 0);
-        CHECK(r.cpu.max < 0.05);
+        CHECK(r.cpu.max < 0.05 || j.stall > 0.02);
     }
     { /* a clock that stays low is the clock */
         gpul_benchmark_options o = GPUL_ZERO;
