@@ -49,6 +49,7 @@
  *     cuda.pinned_array, mapped_, managed_array   gpul_pinned_array, gpul_mapped_array, gpul_managed_array   section 6
  *     with cuda.pinned(h): ...                    gpul_pin(h, bytes) ... gpul_unpin(h)                       section 6
  *     d[i:j], d.reshape(...), d.T, d.split(k)     gpul_slice, gpul_reshape, gpul_transpose, gpul_split       section 7
+ *     x.transpose(axes), x[None], broadcast_to    gpul_permute, gpul_expand_dims, gpul_broadcast_to          section 7
  *     cupy.ndarray over foreign memory            gpul_wrap, gpul_wrap_strided                               section 7
  *     cp.from_dlpack(t), a.toDlpack()             gpul_from_dlpack(&a, tensor), gpul_to_dlpack(&tensor, &a)  section 7
  *     d.fill(v), d[i], d[i] = v                   gpul_fill, gpul_get, gpul_set                              section 7
@@ -100,6 +101,9 @@
  *     for i in range(start, n, stride)            GPUL_GRID_STRIDE(i, n) { ... }, _2D, _3D                   section 12
  *     kernel[grid, block, stream, shared](...)    GPUL_LAUNCH(kernel, grid, block, shared, stream, ...)      section 12
  *     kernel[grid, block](d), d an array          GPUL_LAUNCH(kernel, grid, block, 0, NULL, &d)              section 12
+ *     cuda.cg.this_grid().sync()                  GPUL_LAUNCH_COOPERATIVE(kernel, grid, ...)                 section 12
+ *     kernel.max_cooperative_grid_blocks(block)   gpul_cooperative_blocks(&blocks, kernel, block)            section 9
+ *     cuda.atomic.max(d, i, v), min, of floats    gpul_atomic_max(&d[i], v), gpul_atomic_min                 section 12
  *     x[i, j], x.shape, x.strides in a kernel     gpul_view<float, 2> x; x(i, j), x.shape, x.strides         section 12
  *     cuda.shared.array(0, dtype)                 GPUL_SHARED(float, tile)                                   section 12
  *     @cuda.reduce, cp.ReductionKernel            GPUL_REDUCE(name, T, A, identity, map, combine, post, TX, x)  the .cu
@@ -560,6 +564,16 @@ GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t a
 GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape);
 /* All axes reversed (a matrix: its transpose). */
 GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a);
+/* Axis k of the view is axis axes[k] of `a`, as numpy.transpose(a, axes): each matrix of a stack is transposed by {0, 2,
+ * 1}. `axes` has a->ndim entries. Errors: also ARGUMENT (axes is NULL, or has an axis twice). */
+GPUL_API gpul_status gpul_permute(gpul_array *view, const gpul_array *a, const int32_t *axes);
+/* One more axis, of one element, which is axis `axis` of the view, as numpy.expand_dims. Errors: also SHAPE (`a` has
+ * GPUL_MAX_DIMS axes). */
+GPUL_API gpul_status gpul_expand_dims(gpul_array *view, const gpul_array *a, int32_t axis);
+/* `a` repeated to `shape` by NumPy's rules: axes that it lacks come first, and they and its axes of one element repeat,
+ * by a stride of 0. shape.order means nothing. An array that repeats is an input; no operation writes to it. Errors:
+ * also SHAPE, OVERFLOW. */
+GPUL_API gpul_status gpul_broadcast_to(gpul_array *view, const gpul_array *a, gpul_shape shape);
 /* `parts` views into views[0..parts-1] along one axis, as numpy.array_split: the first shape % parts of them are one
  * longer. parts >= 1 (else ARGUMENT). */
 GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis);
@@ -777,6 +791,10 @@ static inline gpul_dim3 gpul_grid_3d(int64_t nx, int64_t ny, int64_t nz, gpul_di
  * is given leave for what the device has. Errors: ARGUMENT (NULL, a negative limit, more shared memory than a block can
  * have), CUDA (not a kernel). */
 GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit);
+/* Blocks of `block` threads, with `shared_bytes` of dynamic shared memory, that the current device holds at a time: the
+ * largest grid of a cooperative launch (section 12). Errors: as gpul_block_size's; also ARGUMENT (a block that the
+ * kernel does not take). */
+GPUL_API gpul_status gpul_cooperative_blocks(int32_t *blocks, const void *kernel, int32_t block, size_t shared_bytes);
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 10. Prebuilt operations (kernels in gpulite_kernels.cu)
@@ -1240,8 +1258,14 @@ GPUL_API void gpul_range_pop(void);
  *   GPUL_GRID_STRIDE_3D(i, j, k, ni, nj, nk)     and k along z. break leaves the innermost loop alone, that over i
  *   GPUL_SHARED(float, tile);                    float *tile = the block's dynamic shared memory, 128-byte aligned
  *   gpul_block_size(&block, kernel, shared_bytes = 0, limit = 0)
+ *   gpul_cooperative_blocks(&blocks, kernel, block, shared_bytes = 0)
  *                                                section 9's, of the kernel itself
+ *   gpul_atomic_min(&x, value), gpul_atomic_max  of a float or a double in global or shared memory, atomically: x
+ *                                                becomes the smaller (larger) of the two, NaN where either is; what it
+ *                                                was is returned. Of integers: CUDA's atomicMin and atomicMax
  *   GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)
+ *   GPUL_LAUNCH_COOPERATIVE(the same)            all blocks run at a time, so that the grid can wait for itself:
+ *                                                cooperative_groups::this_grid().sync()
  *
  * GPUL_LAUNCH gives a gpul_status. grid and block are gpul_dim3, dim3 or an integer; a grid with a zero in it launches
  * nothing. What goes wrong while the kernel runs shows in a later call. It runs on the device of the arrays among the
@@ -1260,7 +1284,8 @@ GPUL_API void gpul_range_pop(void);
  * What cannot convert does not compile, and one message says so. Errors: ARGUMENT (NULL or an array never made; a grid,
  * block or shared memory beyond the device's or the kernel's limits; an integer that the parameter does not hold; data
  * not aligned for T), DTYPE, SHAPE (gaps; other dimensions than the view's), MEMORY (a pointer to pageable host
- * memory), DEVICE (arrays of two devices). They name the kernel and the argument.
+ * memory), DEVICE (arrays of two devices). They name the kernel and the argument. A cooperative grid of more blocks than
+ * the device holds is an ARGUMENT error, too.
  *
  *   gpul_view<T, N>    a kernel's parameter: an array of N = 1 to 4 dimensions that need not be dense. v(i, j) is an
  *                      element, for N indices from 0; v.shape[k], v.strides[k] (in elements) and v.data can be read.
@@ -1297,6 +1322,40 @@ static __device__ __forceinline__ int64_t gpul_gridsize_z() { return int64_t(gri
     T *const name = reinterpret_cast<T *>(gpul__dynamic)
 #endif
 
+namespace {
+
+/* By compare-and-swap: as integers, a NaN of either sign would not stay. The first one, of 0 and 0, only reads. */
+template <typename Word, typename T>
+static __device__ __forceinline__ T gpul__atomic_extreme(T *address, T value, bool larger) {
+    Word *const word = reinterpret_cast<Word *>(address);
+    Word wanted, seen, found = atomicCAS(word, Word(0), Word(0));
+    memcpy(&wanted, &value, sizeof wanted);
+    for (;;) {
+        T now;
+        memcpy(&now, &found, sizeof now);
+        bool better = value != value;
+        if (larger ? value > now : value < now) better = true; /* fault: atomic-extreme */
+        if (now != now || !better) return now;
+        seen = found;
+        found = atomicCAS(word, seen, wanted);
+        if (found == seen) return now;
+    }
+}
+static __device__ __forceinline__ float gpul_atomic_min(float *address, float value) {
+    return gpul__atomic_extreme<unsigned>(address, value, false);
+}
+static __device__ __forceinline__ float gpul_atomic_max(float *address, float value) {
+    return gpul__atomic_extreme<unsigned>(address, value, true);
+}
+static __device__ __forceinline__ double gpul_atomic_min(double *address, double value) {
+    return gpul__atomic_extreme<unsigned long long>(address, value, false);
+}
+static __device__ __forceinline__ double gpul_atomic_max(double *address, double value) {
+    return gpul__atomic_extreme<unsigned long long>(address, value, true);
+}
+
+} /* namespace */
+
 template <typename T, unsigned N> struct gpul_view {
     static_assert(N >= 1 && N <= GPUL_MAX_DIMS, "gpul_view<T, N>: N is 1 to 4");
     T *data;
@@ -1315,7 +1374,8 @@ template <typename T, unsigned N> struct gpul_view {
     }
 };
 
-#define GPUL_LAUNCH(...) gpul__launch_written(#__VA_ARGS__, __VA_ARGS__)
+#define GPUL_LAUNCH(...) gpul__launch_written(0, #__VA_ARGS__, __VA_ARGS__)
+#define GPUL_LAUNCH_COOPERATIVE(...) gpul__launch_written(1, #__VA_ARGS__, __VA_ARGS__)
 
 #endif /* __CUDACC__ */
 #endif /* GPULITE_H */
@@ -1647,7 +1707,7 @@ typedef struct gpul__call {
     int64_t grid[3], block[3]; /* x, y, z; any values */
     size_t shared_bytes;
     gpul_stream stream;
-    int32_t count;
+    int32_t cooperative, count; /* count: of arguments */
     const gpul__argument *arguments;
     void **values; /* where the arguments lie, each in the type of its parameter */
 } gpul__call;
@@ -1806,9 +1866,11 @@ static inline gpul_status gpul__launch_checked(std::true_type, gpul__call *call,
 template <typename... Any> static inline gpul_status gpul__launch_checked(std::false_type, Any &&...) { return 0; }
 
 template <typename... Params, typename Grid, typename Block, typename... Args>
-static inline gpul_status gpul__launch_written(const char *written, void (*kernel)(Params...), Grid grid, Block block,
-                                               size_t shared_bytes, gpul_stream stream, Args... args) {
+static inline gpul_status gpul__launch_written(int32_t cooperative, const char *written, void (*kernel)(Params...),
+                                               Grid grid, Block block, size_t shared_bytes, gpul_stream stream,
+                                               Args... args) {
     gpul__call call = gpul__call();
+    call.cooperative = cooperative;
     call.written = written;
     call.kernel = gpul__address(kernel);
     gpul__put_dim(call.grid, grid);
@@ -1819,7 +1881,7 @@ static inline gpul_status gpul__launch_written(const char *written, void (*kerne
     return gpul__launch_checked(typename launches::type(), &call, kernel, args...);
 }
 /* whatever else is written */
-template <typename Kernel> static inline gpul_status gpul__launch_written(const char *, Kernel, ...) {
+template <typename Kernel> static inline gpul_status gpul__launch_written(int32_t, const char *, Kernel, ...) {
     static_assert(sizeof(Kernel) == 0, "GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...): one of "
                                        "the first five is missing or is something else");
     return 0;
@@ -1831,6 +1893,11 @@ template <typename... Params>
 static inline gpul_status gpul_block_size(int32_t *block, void (*kernel)(Params...), size_t shared_bytes = 0,
                                           int32_t limit = 0) {
     return gpul_block_size(block, gpul__address(kernel), shared_bytes, limit);
+}
+template <typename... Params>
+static inline gpul_status gpul_cooperative_blocks(int32_t *blocks, void (*kernel)(Params...), int32_t block,
+                                                  size_t shared_bytes = 0) {
+    return gpul_cooperative_blocks(blocks, gpul__address(kernel), block, shared_bytes);
 }
 
 #endif
@@ -3606,6 +3673,77 @@ GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a) {
     return GPUL_OK;
 }
 
+GPUL_API gpul_status gpul_permute(gpul_array *view, const gpul_array *a, const int32_t *axes) {
+    char text[128];
+    int32_t k, at[GPUL_MAX_DIMS] = {-1, -1, -1, -1}; /* the axis of the view that an axis of `a` is */
+    gpul_array result;
+    const gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
+    if (status != GPUL_OK) return status;
+    if (axes == NULL) return gpul__null(__func__, "axes");
+    result = *a;
+    result.owned = 0;
+    for (k = 0; k < a->ndim; ++k) {
+        const int32_t axis = axes[k] < 0 ? axes[k] + a->ndim : axes[k];
+        if (axis < 0 || axis >= a->ndim)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "axes[%d] = %d, but a has %s", (int)k, (int)axes[k],
+                              gpul__describe(text, sizeof text, a));
+        if (at[axis] >= 0) /* fault: permute-twice */
+            return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "axes[%d] = %d, which axes[%d] is already", (int)k,
+                              (int)axes[k], (int)at[axis]);
+        at[axis] = k;
+        result.shape[k] = a->shape[axis];
+        result.strides[k] = a->strides[axis];
+    }
+    *view = result;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_expand_dims(gpul_array *view, const gpul_array *a, int32_t axis) {
+    char text[128];
+    int32_t k;
+    const gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
+    if (status != GPUL_OK) return status;
+    if (a->ndim == GPUL_MAX_DIMS)
+        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, and an array has at most %d dimensions",
+                          gpul__describe(text, sizeof text, a), (int)GPUL_MAX_DIMS);
+    if (axis < -a->ndim - 1 || axis > a->ndim)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "axis = %d, but the view of a, %s, has %d axes", (int)axis,
+                          gpul__describe(text, sizeof text, a), (int)a->ndim + 1);
+    if (axis < 0) axis += a->ndim + 1;
+    *view = *a;
+    view->owned = 0;
+    for (k = view->ndim++; k > axis; --k) { /* what lies behind the last axis, one element, comes to its place */
+        gpul__swap(&view->shape[k], &view->shape[k - 1]);
+        gpul__swap(&view->strides[k], &view->strides[k - 1]);
+    }
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_broadcast_to(gpul_array *view, const gpul_array *a, gpul_shape shape) {
+    char one[128], two[128];
+    gpul_array result;
+    int32_t k;
+    gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
+    if (status == GPUL_OK) status = gpul__check_shape(__func__, a->dtype, &shape);
+    if (status != GPUL_OK) return status;
+    gpul__array_init(&result, a->data, a->dtype, &shape, a->memory, a->device);
+    result.stream = a->stream;
+    result.stream_number = a->stream_number;
+    for (k = 0; k < shape.ndim; ++k) {
+        const int32_t from = k - shape.ndim + a->ndim; /* the axis of `a` */
+        const int64_t n = from < 0 ? 1 : a->shape[from];
+        result.strides[k] = n == 1 ? 0 : a->strides[from];
+        if (n != 1 && n != shape.dim[k]) break;
+    }
+    if (k < shape.ndim || a->ndim > shape.ndim)
+        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, which does not broadcast to the shape %s",
+                          gpul__describe(one, sizeof one, a),
+                          gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
+    if (gpul_size(&result) == 0) result.data = NULL;
+    *view = result;
+    return GPUL_OK;
+}
+
 GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis) {
     gpul_array whole;
     int64_t part, start = 0;
@@ -4521,12 +4659,24 @@ static gpul_status gpul__kernel(const char *function, struct cudaFuncAttributes 
     return gpul__cuda(e, function, "cudaFuncSetAttribute");
 }
 
+/* Blocks that a multiprocessor of the current device holds at a time */
+static gpul_status gpul__resident(const char *function, int32_t *blocks, const void *kernel, int32_t threads,
+                                  size_t shared_bytes) {
+    int number = 0;
+    const cudaError_t e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&number, kernel, (int)threads, shared_bytes);
+    *blocks = (int32_t)number;
+    return gpul__cuda(e, function, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+}
+static gpul_status gpul__no_room(const char *function, size_t shared_bytes) {
+    return gpul__fail(GPUL_ERROR_ARGUMENT, function, "shared_bytes = %llu leaves no room for a block on the device",
+                      (unsigned long long)shared_bytes);
+}
+
 GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit) {
     struct cudaFuncAttributes attributes;
     gpul_status status;
     int32_t threads, best = 0;
     int64_t resident = 0;
-    cudaError_t e;
     if (block == NULL) return gpul__null(__func__, "block");
     if (kernel == NULL) return gpul__null(__func__, "kernel");
     if (limit < 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "limit = %d is negative", (int)limit);
@@ -4537,18 +4687,36 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
     if (limit > 0 && limit < threads) threads = limit;
     if (threads > 32) threads -= threads % 32;
     for (; threads > 0; threads -= 32) {
-        int blocks = 0;
-        e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads, shared_bytes);
-        if (e != cudaSuccess) return gpul__cuda(e, __func__, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+        int32_t blocks = 0;
+        status = gpul__resident(__func__, &blocks, kernel, threads, shared_bytes);
+        if (status != GPUL_OK) return status;
         if ((int64_t)blocks * threads <= resident) continue;
         resident = (int64_t)blocks * threads;
         best = threads;
     }
-    if (best == 0)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "shared_bytes = %llu leaves no room for a block on the device",
-                          (unsigned long long)shared_bytes);
+    if (best == 0) return gpul__no_room(__func__, shared_bytes);
     *block = best;
     return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_cooperative_blocks(int32_t *blocks, const void *kernel, int32_t block, size_t shared_bytes) {
+    struct cudaFuncAttributes attributes;
+    gpul_status status;
+    int32_t each = 0, multiprocessors = 0;
+    int device = 0;
+    if (blocks == NULL) return gpul__null(__func__, "blocks");
+    if (kernel == NULL) return gpul__null(__func__, "kernel");
+    status = gpul__pending(__func__);
+    if (status == GPUL_OK) status = gpul__kernel(__func__, &attributes, kernel, shared_bytes);
+    if (status == GPUL_OK && (block < 1 || block > attributes.maxThreadsPerBlock))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "block = %d threads, the kernel takes 1 to %d on this device",
+                          (int)block, attributes.maxThreadsPerBlock);
+    if (status == GPUL_OK) status = gpul__resident(__func__, &each, kernel, block, shared_bytes);
+    if (status == GPUL_OK && each == 0) return gpul__no_room(__func__, shared_bytes);
+    if (status == GPUL_OK) status = gpul__cuda(cudaGetDevice(&device), __func__, "cudaGetDevice");
+    if (status == GPUL_OK) status = gpul__attribute(__func__, &multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (status == GPUL_OK) *blocks = each * multiprocessors; /* fault: cooperative-blocks */
+    return status;
 }
 
 /* ---- GPUL_LAUNCH ---- */
@@ -4674,12 +4842,23 @@ static gpul_status gpul__launch_refused(cudaError_t e, const char *function, con
                           "takes %llu in all",
                           (unsigned long long)call->shared_bytes, (unsigned long long)kernel.sharedSizeBytes,
                           (unsigned long long)most.sharedMemPerBlockOptin);
+    if (e == cudaErrorCooperativeLaunchTooLarge) {
+        int32_t blocks = 0;
+        status = gpul__resident(function, &blocks, call->kernel, (int32_t)threads, call->shared_bytes);
+        if (status != GPUL_OK) return status;
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "%lld x %lld x %lld blocks in a cooperative grid, the device holds %lld at a time; "
+                          "gpul_cooperative_blocks says how many",
+                          (long long)call->grid[0], (long long)call->grid[1], (long long)call->grid[2],
+                          (long long)blocks * most.multiProcessorCount);
+    }
     return gpul__cuda(e, function, NULL);
 }
 
 GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
-    char function[64] = "GPUL_LAUNCH(", name[80], other[80];
+    char function[80] = "GPUL_LAUNCH(", name[80], other[80];
     cudaLaunchConfig_t config = GPUL_ZERO;
+    cudaLaunchAttribute cooperative = GPUL_ZERO;
     unsigned *const grid[3] = {&config.gridDim.x, &config.gridDim.y, &config.gridDim.z};
     unsigned *const block[3] = {&config.blockDim.x, &config.blockDim.y, &config.blockDim.z};
     struct cudaFuncAttributes attributes;
@@ -4689,7 +4868,8 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     int32_t k, at = -1, fits = 1;
     gpul_status status;
     cudaError_t e;
-    (void)gpul__written(function + 12, 48, call->written, 0, 0);
+    if (call->cooperative) (void)strcpy(function, "GPUL_LAUNCH_COOPERATIVE(");
+    (void)gpul__written(function + strlen(function), 48, call->written, 0, 0);
     memcpy(function + strlen(function), ")", 2);
     if (call->kernel == NULL) return gpul__null(function, "kernel");
     for (k = 0; k < call->count; ++k) {
@@ -4732,8 +4912,13 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     if (status != GPUL_OK) return gpul__end(&scope, status);
     config.dynamicSmemBytes = call->shared_bytes;
     config.stream = call->stream;
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+    config.attrs = &cooperative;
+    config.numAttrs = call->cooperative ? 1 : 0; /* fault: launch-cooperative */
     e = fits ? cudaLaunchKernelExC(&config, call->kernel, call->values) : cudaErrorInvalidConfiguration;
-    if (e == cudaErrorInvalidConfiguration || e == cudaErrorInvalidValue || e == cudaErrorLaunchOutOfResources)
+    if (e == cudaErrorInvalidConfiguration || e == cudaErrorInvalidValue || e == cudaErrorLaunchOutOfResources ||
+        e == cudaErrorCooperativeLaunchTooLarge)
         status = gpul__launch_refused(e, function, call, scope.device);
     else status = gpul__cuda(e, function, NULL);
     return gpul__end(&scope, status);

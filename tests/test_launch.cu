@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT GPUL_LAUNCH: arrays as arguments, what of them is checked, the limits of a launch and
- * how they are named; gpul_view; the grid-stride loops of two and three dimensions. */
+ * how they are named; cooperative launches; gpul_view; the grid-stride loops of two and three dimensions; atomic
+ * minimum and maximum of floats. */
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include "check.h"
@@ -53,6 +55,31 @@ template <size_t kWords> static __global__ void through_shared(int32_t *x, int w
     for (int i = t; i < int(kWords); i += n) own[i] = i;
     __syncthreads();
     if (t == 0) x[0] = tile[words - 1] + own[kWords - 1];
+}
+/* Each block passes its number on to the next one, round the grid, twice. */
+static __global__ void pass_on(int32_t *x, int32_t *y) {
+    const unsigned next = (blockIdx.x + 1) % gridDim.x;
+    if (threadIdx.x == 0) x[next] = int32_t(blockIdx.x);
+    cooperative_groups::this_grid().sync();
+    if (threadIdx.x == 0) y[next] = x[blockIdx.x];
+}
+/* Extremes of x, by way of shared memory, which begin at *least and *most */
+template <typename T> static __global__ void extremes(T *least, T *most, const T *x, int64_t n) {
+    __shared__ T low, high;
+    if (threadIdx.x == 0) low = high = x[0];
+    __syncthreads();
+    GPUL_GRID_STRIDE(i, n) {
+        gpul_atomic_min(&low, x[i]);
+        gpul_atomic_max(&high, x[i]);
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    gpul_atomic_min(least, low);
+    gpul_atomic_max(most, high);
+}
+/* One thread: what x[0] was before each of the others came */
+template <typename T> static __global__ void one_by_one(T *x, T *was, int larger, int n) {
+    for (int i = 1; i < n; i++) was[i] = larger ? gpul_atomic_max(x, x[i]) : gpul_atomic_min(x, x[i]);
 }
 
 /* ---- */
@@ -352,6 +379,109 @@ static void test_limits(void) {
     CHECK_OK(gpul_free(&x));
 }
 
+static void test_cooperative(void) {
+    gpul_array x = GPUL_ZERO, y = GPUL_ZERO;
+    gpul_stream s = NULL;
+    gpul_graph graph = NULL;
+    int32_t blocks = -1, fewer = -1, *host;
+    int each = 0, multiprocessors = 0, wrong = 0;
+    char words[128];
+    CHECK_OK(gpul_cooperative_blocks(&blocks, pass_on, 64));
+    CHECK_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, pass_on, 64, 0));
+    CHECK_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+    CHECK_INT(blocks, each * multiprocessors);
+    CHECK_OK(gpul_cooperative_blocks(&fewer, pass_on, 64, 100000)); /* beyond the 48 KB of every kernel */
+    CHECK(fewer >= multiprocessors && fewer < blocks);
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_zeros(&x, GPUL_I32, gpul_1d(blocks), NULL));
+    CHECK_OK(gpul_zeros(&y, GPUL_I32, gpul_1d(blocks), NULL));
+    CHECK_OK(gpul_device_synchronize());
+    host = (int32_t *)calloc((size_t)blocks, sizeof *host);
+    for (int captured = 0; captured < 2; captured++) {
+        CHECK_OK(gpul_fill(&y, -1, s));
+        if (captured) CHECK_OK(gpul_graph_begin(s));
+        CHECK_OK(GPUL_LAUNCH_COOPERATIVE(pass_on, blocks, 64, 0, s, &x, &y));
+        if (captured) {
+            CHECK_OK(gpul_graph_end(&graph, s));
+            CHECK_OK(gpul_graph_launch(graph, s));
+        }
+        CHECK_OK(gpul_copy_to_host(host, &y, s));
+        CHECK_OK(gpul_stream_synchronize(s));
+        for (int i = 0; i < blocks; i++) wrong += host[i] != (i + 2 * blocks - 2) % blocks;
+        CHECK_INT(wrong, 0);
+    }
+    snprintf(words, sizeof words, ": %d x 1 x 1 blocks in a cooperative grid, the device holds %d at a time",
+             blocks + 1, blocks);
+    CHECK_FAILS(GPUL_LAUNCH_COOPERATIVE(pass_on, blocks + 1, 64, 0, s, &x, &y), GPUL_ERROR_ARGUMENT,
+                "GPUL_LAUNCH_COOPERATIVE(pass_on)", words);
+    CHECK_FAILS(GPUL_LAUNCH_COOPERATIVE(pass_on, 1, 2048, 0, s, &x, &y), GPUL_ERROR_ARGUMENT,
+                "GPUL_LAUNCH_COOPERATIVE(pass_on)", ": 2048 threads in a block, the device takes 1024");
+    CHECK_OK(GPUL_LAUNCH_COOPERATIVE(pass_on, 0, 64, 0, s, &x, &y)); /* an empty grid is no launch */
+    blocks = -7;
+    CHECK_FAILS(gpul_cooperative_blocks(NULL, pass_on, 64), GPUL_ERROR_ARGUMENT, "gpul_cooperative_blocks", "blocks");
+    CHECK_FAILS(gpul_cooperative_blocks(&blocks, (const void *)NULL, 64, 0), GPUL_ERROR_ARGUMENT,
+                "gpul_cooperative_blocks", "kernel");
+    CHECK_FAILS(gpul_cooperative_blocks(&blocks, pass_on, 0), GPUL_ERROR_ARGUMENT, "gpul_cooperative_blocks",
+                "block = 0 threads, the kernel takes 1 to ");
+    CHECK_FAILS(gpul_cooperative_blocks(&blocks, pass_on, 1025), GPUL_ERROR_ARGUMENT, "gpul_cooperative_blocks",
+                "block = 1025 threads");
+    CHECK_FAILS(gpul_cooperative_blocks(&blocks, pass_on, 64, (size_t)1 << 20), GPUL_ERROR_ARGUMENT,
+                "gpul_cooperative_blocks", "shared_bytes = 1048576");
+    CHECK_INT(blocks, -7);
+    CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
+    CHECK_OK(gpul_graph_free(&graph));
+    CHECK_OK(gpul_free_all(&x, &y));
+    CHECK_OK(gpul_stream_destroy(&s));
+    free(host);
+}
+
+/* NaN of either sign stays, whoever brings it, as numpy.minimum and numpy.maximum say. */
+template <typename T> static void check_extremes(gpul_dtype dtype, T huge) {
+    const T nan = T(NAN),
+            special[] = {0, -T(0), huge, -huge, T(INFINITY), -T(INFINITY), T(1e-40), -T(1e-40), nan, -nan};
+    for (int round = 0; round < 40; round++) {
+        enum { N = 3000 };
+        static T host[N], was[N];
+        T least, most, ends[2];
+        const int n = round < 30 ? 1 + (int)rng_below(40) : N, specials = (int)rng_below(COUNT_OF(special) + 1);
+        gpul_array x = GPUL_ZERO, out = GPUL_ZERO, low, high;
+        for (int i = 0; i < n; i++)
+            host[i] = specials > 0 && rng_below(n) < 2 ? special[rng_below(specials)] : T(rng_below(2000)) / 16 - 60;
+        least = most = host[0];
+        for (int i = 1; i < n; i++) {
+            if (least == least && !(host[i] >= least)) least = host[i];
+            if (most == most && !(host[i] <= most)) most = host[i];
+        }
+        CHECK_OK(gpul_to_device(&x, host, dtype, gpul_1d(n), NULL));
+        CHECK_OK(gpul_full(&out, dtype, gpul_1d(2), double(host[n - 1]), NULL));
+        CHECK_OK(gpul_slice(&low, &out, 0, 0, 1, 1));
+        CHECK_OK(gpul_slice(&high, &out, 0, 1, 2, 1));
+        CHECK_OK(GPUL_LAUNCH(extremes<T>, 4, 96, 0, NULL, &low, &high, &x, n));
+        fetch(ends, &out);
+        CHECK(least == least ? ends[0] == least : ends[0] != ends[0]);
+        CHECK(most == most ? ends[1] == most : ends[1] != ends[1]);
+        CHECK_OK(gpul_free(&out));
+        CHECK_OK(gpul_device_array_like(&out, &x, NULL));
+        for (int larger = 0; larger < 2; larger++) {
+            T now = host[0];
+            int wrong = 0;
+            CHECK_OK(gpul_copy_to_device(&x, host, NULL));
+            CHECK_OK(GPUL_LAUNCH(one_by_one<T>, 1, 1, 0, NULL, &x, &out, larger, n));
+            fetch(was, &out);
+            for (int i = 1; i < n; i++) {
+                wrong += now == now ? was[i] != now : was[i] == was[i];
+                if (now == now && !(larger ? host[i] <= now : host[i] >= now)) now = host[i];
+            }
+            CHECK_INT(wrong, 0);
+        }
+        CHECK_OK(gpul_free_all(&x, &out));
+    }
+}
+static void test_atomics(void) {
+    check_extremes<float>(GPUL_F32, 3e38f);
+    check_extremes<double>(GPUL_F64, 1e308);
+}
+
 static void test_shared(void) { /* beyond 48 KB, with static shared memory beside it, and captured */
     static const int kilobytes[] = {1, 40, 47, 48, 49, 60, 64, 96, 160, 227};
     gpul_array x = numbers(GPUL_I32, gpul_1d(1));
@@ -581,6 +711,8 @@ int main(void) {
     RUN(test_handler);
     RUN(test_integers);
     RUN(test_limits);
+    RUN(test_cooperative);
+    RUN(test_atomics);
     RUN(test_shared);
     RUN(test_views);
 #ifdef GPULITE_CPU_STANDIN

@@ -4,6 +4,8 @@
 #define GPULITE_ENGINES_ONLY
 #include "gpulite_kernels.cu"
 
+#include <cooperative_groups.h>
+
 #include "check.h"
 #include "dlpack.h"
 
@@ -48,6 +50,26 @@ static __global__ void count(int32_t *d, const int32_t *x, int64_t n, int32_t v)
         const int32_t i = x[k];
         atomicAdd(&d[i], v);
     }
+}
+/* cuda.atomic.max and min, of floats and of integers */
+static __global__ void most(float *d, int32_t *m, const float *x, int64_t n) {
+    GPUL_GRID_STRIDE(k, n) {
+        const int64_t i = 0;
+        const float v = x[k];
+        gpul_atomic_max(&d[i], v);
+        gpul_atomic_min(&d[1], v);
+        atomicMax(&m[0], int32_t(v));
+        atomicMin(&m[1], int32_t(v));
+    }
+}
+/* cuda.cg.this_grid().sync(): every thread adds what another block has written */
+static __global__ void add_across(float *d, int64_t n) {
+    const int64_t i = gpul_grid_x();
+    if (i < n) d[i] = float(i);
+    cooperative_groups::this_grid().sync();
+    const float other = i < n ? d[n - 1 - i] : 0;
+    cooperative_groups::this_grid().sync();
+    if (i < n) d[i] += other;
 }
 /* cuda.grid(2); x[i, j] and x.shape of an array with any strides */
 static __global__ void number(gpul_view<float, 2> x) {
@@ -145,6 +167,20 @@ static void test_memory(void) {
     CHECK(view.shape[1] == 6);
     CHECK_OK(gpul_transpose(&view, &a));
     CHECK(view.shape[0] == 3 && view.shape[1] == 4);
+    {
+        const int64_t m = 5;
+        const int32_t axes[3] = {0, 2, 1};
+        gpul_array x = GPUL_ZERO;
+        CHECK_OK(gpul_expand_dims(&x, &a, 0));
+        CHECK(x.ndim == 3 && x.shape[0] == 1 && x.shape[2] == 3);
+        CHECK_OK(gpul_permute(&view, &x, axes));
+        CHECK(view.shape[1] == 3 && view.shape[2] == 4 && view.strides[2] == 3);
+        CHECK_OK(gpul_expand_dims(&view, &x, 0));
+        CHECK(view.ndim == 4);
+        CHECK_OK(gpul_broadcast_to(&view, &x, gpul_3d(m, r, c)));
+        CHECK(view.shape[0] == 5 && view.strides[0] == 0 && view.strides[1] == 3);
+        CHECK_OK(gpul_transpose(&view, &a));
+    }
     CHECK_OK(gpul_reshape(&d, &a, gpul_1d(12)));
     CHECK_OK(gpul_arange(&d, 0, 1, stream));
     CHECK_OK(gpul_device_synchronize());
@@ -427,6 +463,23 @@ static void test_own(void) {
     CHECK_OK(gpul_full(&x, GPUL_I32, gpul_1d(1000), 5, NULL));
     CHECK_OK(GPUL_LAUNCH(count, 4, 64, 0, NULL, &bins, &x, 1000, 2));
     CHECK_NEAR(at(&bins, 5), 2000, 0);
+
+    CHECK_OK(gpul_device_array(&image, GPUL_F32, gpul_1d(2), NULL));
+    CHECK_OK(gpul_fill(&image, 3, NULL));
+    CHECK_OK(gpul_fill(&bins, 3, NULL));
+    CHECK_OK(gpul_copy_to_device(&d, h, NULL));
+    CHECK_OK(GPUL_LAUNCH(most, 2, 64, 0, NULL, &image, &bins, &d, n));
+    CHECK(at(&image, 0) == N - 1 && at(&image, 1) == 0 && at(&bins, 0) == N - 1 && at(&bins, 1) == 0);
+    CHECK_OK(gpul_free(&image));
+    {
+        int32_t blocks = 0;
+        CHECK_OK(gpul_cooperative_blocks(&blocks, kernel, block));
+        CHECK(blocks >= 1);
+        CHECK_OK(GPUL_LAUNCH_COOPERATIVE(kernel, blocks, block, shared, stream, &d, n));
+        CHECK_NEAR(at(&d, 9), 18, 0);
+        CHECK_OK(GPUL_LAUNCH_COOPERATIVE(add_across, 4, 128, shared, stream, &d, n));
+        CHECK(at(&d, 0) == n - 1 && at(&d, n - 1) == n - 1);
+    }
 
     CHECK_OK(gpul_device_array(&image, GPUL_F32, gpul_2d(5, 7), NULL));
     CHECK_OK(GPUL_LAUNCH(number, dim3(1, 1), dim3(8, 8), 0, NULL, &image));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Views: slice, index, reshape, transpose, split, contiguity; checked against index arithmetic on the host. */
+ * Views: slice, index, reshape, transpose, permute, expand_dims, broadcast_to, split, contiguity; checked against index arithmetic on the host. */
 #include "check.h"
 
 /* The host twin of an array whose element value is its position in the buffer. */
@@ -110,6 +110,112 @@ static void test_transpose(void) {
     CHECK_FAILS(gpul_transpose(&v, NULL), GPUL_ERROR_ARGUMENT, "gpul_transpose", "a");
     CHECK_FAILS(gpul_transpose(&a, &a), GPUL_ERROR_ARGUMENT, "gpul_transpose", "view");
     CHECK_OK(gpul_free(&a));
+}
+
+static void test_permute(void) {
+    gpul_array a = make(gpul_3d(2, 3, 4)), v = GPUL_ZERO, zero = make(gpul_0d());
+    const int64_t shape[3] = {2, 3, 4}, strides[3] = {12, 4, 1};
+    for (int32_t i = -3; i < 3; i++)
+        for (int32_t j = -3; j < 3; j++)
+            for (int32_t k = -3; k < 3; k++) {
+                const int32_t axes[3] = {i, j, k}, from[3] = {(i + 3) % 3, (j + 3) % 3, (k + 3) % 3};
+                int64_t shape_v[3], strides_v[3];
+                if (from[0] == from[1] || from[0] == from[2] || from[1] == from[2]) {
+                    CHECK_FAILS(gpul_permute(&v, &a, axes), GPUL_ERROR_ARGUMENT, "gpul_permute", "is already");
+                    continue;
+                }
+                for (int d = 0; d < 3; d++) {
+                    shape_v[d] = shape[from[d]];
+                    strides_v[d] = strides[from[d]];
+                }
+                CHECK_OK(gpul_permute(&v, &a, axes));
+                expect(&v, &a, 3, shape_v, strides_v, 0);
+            }
+    {
+        const int32_t turn[3] = {1, 2, 0}, beyond[3] = {0, 1, 3}, below[3] = {-4, 1, 2}, twice[3] = {0, 2, -1};
+        const int64_t shape_v[3] = {4, 2, 3}, strides_v[3] = {1, 12, 4};
+        CHECK_OK(gpul_permute(&v, &a, turn));
+        CHECK_OK(gpul_permute(&v, &v, turn)); /* a view may replace itself */
+        expect(&v, &a, 3, shape_v, strides_v, 0);
+        memset(&v, 0xEE, sizeof v);
+        CHECK_FAILS(gpul_permute(NULL, &a, turn), GPUL_ERROR_ARGUMENT, "gpul_permute", "view");
+        CHECK_FAILS(gpul_permute(&v, NULL, turn), GPUL_ERROR_ARGUMENT, "gpul_permute", "a");
+        CHECK_FAILS(gpul_permute(&v, &a, NULL), GPUL_ERROR_ARGUMENT, "gpul_permute", "axes");
+        CHECK_FAILS(gpul_permute(&v, &a, beyond), GPUL_ERROR_ARGUMENT, "gpul_permute", "axes[2] = 3, but a has int32");
+        CHECK_FAILS(gpul_permute(&v, &a, below), GPUL_ERROR_ARGUMENT, "gpul_permute", "axes[0] = -4, but a has");
+        CHECK_FAILS(gpul_permute(&v, &a, twice), GPUL_ERROR_ARGUMENT, "gpul_permute",
+                    "axes[2] = -1, which axes[1] is already");
+        CHECK_INT(((unsigned char *)&v)[0], 0xEE);
+        CHECK_FAILS(gpul_permute(&a, &a, turn), GPUL_ERROR_ARGUMENT, "gpul_permute", "view");
+        CHECK_OK(gpul_permute(&v, &zero, turn));
+        expect(&v, &zero, 0, NULL, NULL, 0);
+    }
+    CHECK_OK(gpul_free_all(&a, &zero));
+}
+
+static void test_expand_dims(void) {
+    gpul_array a = make(gpul_2d(3, 4)), v = GPUL_ZERO, w = GPUL_ZERO, empty = make(gpul_1d(0));
+    for (int32_t axis = -3; axis < 3; axis++) {
+        const int32_t at = (axis + 3) % 3;
+        int64_t shape[3] = {3, 4, 1}, strides[3] = {4, 1, 0};
+        for (int k = 2; k > at; k--) {
+            shape[k] = shape[k - 1];
+            strides[k] = strides[k - 1];
+        }
+        shape[at] = 1;
+        CHECK_OK(gpul_expand_dims(&v, &a, axis));
+        expect(&v, &a, 3, shape, strides, 0);
+        CHECK_INT(gpul_is_contiguous(&v, GPUL_ORDER_C), 1);
+        CHECK_OK(gpul_index(&w, &v, at, 0)); /* and back */
+        expect(&w, &a, 2, a.shape, a.strides, 0);
+    }
+    CHECK_OK(gpul_expand_dims(&w, &empty, -1));
+    CHECK(w.ndim == 2 && w.shape[0] == 0 && w.shape[1] == 1 && w.data == NULL);
+    CHECK_OK(gpul_expand_dims(&v, &v, 0));
+    CHECK_FAILS(gpul_expand_dims(&w, &v, 0), GPUL_ERROR_SHAPE, "gpul_expand_dims", "at most 4 dimensions");
+    CHECK_FAILS(gpul_expand_dims(&w, &a, 3), GPUL_ERROR_ARGUMENT, "gpul_expand_dims",
+                "axis = 3, but the view of a, int32");
+    CHECK_FAILS(gpul_expand_dims(&w, &a, -4), GPUL_ERROR_ARGUMENT, "gpul_expand_dims", "axis = -4");
+    CHECK_FAILS(gpul_expand_dims(NULL, &a, 0), GPUL_ERROR_ARGUMENT, "gpul_expand_dims", "view");
+    CHECK_FAILS(gpul_expand_dims(&a, &a, 0), GPUL_ERROR_ARGUMENT, "gpul_expand_dims", "view");
+    CHECK_OK(gpul_free_all(&a, &empty));
+}
+
+static void test_broadcast_to(void) {
+    gpul_array a = make(gpul_2d(3, 4)), row, column, v = GPUL_ZERO, empty = make(gpul_2d(1, 0));
+    const int64_t shape[3] = {2, 3, 4}, same[3] = {0, 4, 1}, rows[3] = {0, 0, 1}, columns[3] = {0, 4, 0};
+    CHECK_OK(gpul_slice(&row, &a, 0, 1, 2, 1));
+    CHECK_OK(gpul_slice(&column, &a, 1, 2, 3, 1));
+    CHECK_OK(gpul_broadcast_to(&v, &a, gpul_3d(2, 3, 4)));
+    expect(&v, &a, 3, shape, same, 0);
+    CHECK_OK(gpul_broadcast_to(&v, &row, gpul_3d(2, 3, 4)));
+    expect(&v, &a, 3, shape, rows, 4);
+    CHECK_OK(gpul_broadcast_to(&v, &column, gpul_3d(2, 3, 4)));
+    expect(&v, &a, 3, shape, columns, 2);
+    {
+        int32_t back[24], wrong = 0;
+        CHECK_OK(gpul_copy_to_host(back, &v, NULL));
+        for (int i = 0; i < 24; i++) wrong += back[i] != i / 4 % 3 * 4 + 2;
+        CHECK_INT(wrong, 0);
+    }
+    CHECK_FAILS(gpul_fill(&v, 1, NULL), GPUL_ERROR_OVERLAP, "gpul_fill", "may share memory");
+    CHECK_OK(gpul_broadcast_to(&column, &column, gpul_2d_f(3, 5)));
+    expect(&column, &a, 2, (const int64_t[2]){3, 5}, (const int64_t[2]){4, 0}, 2);
+    CHECK_OK(gpul_broadcast_to(&v, &row, gpul_2d(0, 4)));
+    CHECK(v.ndim == 2 && v.shape[0] == 0 && v.shape[1] == 4 && v.data == NULL);
+    CHECK_OK(gpul_broadcast_to(&v, &empty, gpul_3d(5, 6, 0)));
+    CHECK(v.ndim == 3 && v.shape[1] == 6 && v.data == NULL);
+    memset(&v, 0xEE, sizeof v);
+    CHECK_FAILS(gpul_broadcast_to(&v, &a, gpul_2d(3, 5)), GPUL_ERROR_SHAPE, "gpul_broadcast_to",
+                "a has int32 (3, 4), which does not broadcast to the shape (3, 5)");
+    CHECK_FAILS(gpul_broadcast_to(&v, &a, gpul_3d(3, 4, 2)), GPUL_ERROR_SHAPE, "gpul_broadcast_to", "(3, 4, 2)");
+    CHECK_FAILS(gpul_broadcast_to(&v, &a, gpul_1d(4)), GPUL_ERROR_SHAPE, "gpul_broadcast_to", "the shape (4)");
+    CHECK_FAILS(gpul_broadcast_to(&v, &row, gpul_2d(-1, 4)), GPUL_ERROR_SHAPE, "gpul_broadcast_to", "-1");
+    CHECK_FAILS(gpul_broadcast_to(&v, &row, gpul_2d(INT64_MAX, 4)), GPUL_ERROR_OVERFLOW, "gpul_broadcast_to", NULL);
+    CHECK_FAILS(gpul_broadcast_to(NULL, &a, gpul_2d(3, 4)), GPUL_ERROR_ARGUMENT, "gpul_broadcast_to", "view");
+    CHECK_INT(((unsigned char *)&v)[0], 0xEE);
+    CHECK_FAILS(gpul_broadcast_to(&a, &a, gpul_2d(3, 4)), GPUL_ERROR_ARGUMENT, "gpul_broadcast_to", "view");
+    CHECK_OK(gpul_free_all(&a, &empty));
 }
 
 static void test_reshape(void) {
@@ -269,6 +375,9 @@ int main(void) {
     RUN(test_slice);
     RUN(test_index);
     RUN(test_transpose);
+    RUN(test_permute);
+    RUN(test_expand_dims);
+    RUN(test_broadcast_to);
     RUN(test_reshape);
     RUN(test_reshape_random);
     RUN(test_split);
