@@ -930,9 +930,10 @@ enum {
 };
 #define GPUL_ALL_AXES (-2147483647 - 1) /* INT32_MIN: no axis */
 
-/* out = op over x, along one axis (out has x's shape without that axis) or over all elements (GPUL_ALL_AXES; out has
- * one element). x: f32, f64, i32, i64, u8 for every op; f16 and bf16 for sum, min, max. out's dtype is
- * gpul_reduce_dtype(op, x's dtype), or f64 where that is a float and op is neither min nor max.
+/* out = op over x, along one axis (out has x's shape without that axis, or with one element along it, as NumPy's
+ * keepdims=True) or over all elements (GPUL_ALL_AXES; out has one element). x: f32, f64, i32, i64, u8 for every op; f16
+ * and bf16 for sum, min, max. out's dtype is gpul_reduce_dtype(op, x's dtype), or f64 where that is a float and op is
+ * neither min nor max.
  *
  * ONE launch for any size. The result is a pure function of the values along the axis in order, their number, dtype and
  * op: the same bits on every run, every GPU and the CPU stand-in, and reducing a row of a matrix alone gives the bits
@@ -3586,20 +3587,24 @@ GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t a
     return GPUL_OK;
 }
 
+/* An axis of one element becomes the last, and goes away. */
+static void gpul__drop_axis(gpul_array *a, int32_t axis) {
+    a->strides[axis] = 0;
+    for (; axis + 1 < a->ndim; ++axis) {
+        gpul__swap(&a->shape[axis], &a->shape[axis + 1]);
+        gpul__swap(&a->strides[axis], &a->strides[axis + 1]);
+    }
+    --a->ndim;
+}
+
 GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t axis, int64_t i) {
-    int32_t k;
     const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
     if (status != GPUL_OK) return status;
     if (i < 0 || i >= a->shape[axis])
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld: 0 <= i < shape",
                           (long long)i, (int)axis, (long long)a->shape[axis]);
     gpul__slice(view, a, axis, i, i + 1, 1);
-    view->strides[axis] = 0;
-    for (k = axis; k + 1 < view->ndim; ++k) { /* the axis, of one element now, becomes the last and is dropped */
-        gpul__swap(&view->shape[k], &view->shape[k + 1]);
-        gpul__swap(&view->strides[k], &view->strides[k + 1]);
-    }
-    --view->ndim;
+    gpul__drop_axis(view, axis);
     return GPUL_OK;
 }
 
@@ -5829,6 +5834,8 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
                                     (int)reducer->result_bytes);
         result.ndim = last;
     }
+    if (!all && result.ndim == x.ndim && result.shape[axis] == 1) /* fault: reduce-keeps */
+        gpul__drop_axis(&result, axis);
     args.n = all ? gpul_size(&x) : x.shape[axis];
     args.outputs = gpul_size(&result);
     if (all && args.outputs != 1)

@@ -282,6 +282,43 @@ static void test_axes(void) {
     CHECK_OK(gpul_stream_destroy(&s));
 }
 
+/* The axis that goes away may stay, with one element: the same bits, also into an array with gaps. */
+static void test_kept_axis(void) {
+    for (int k = 0; k < 60; k++) {
+        static const int ops[] = {GPUL_SUM, GPUL_MAX, GPUL_MEAN, GPUL_VAR, GPUL_ARGMIN, GPUL_COUNT_NONZERO};
+        const int op = ops[k % COUNT_OF(ops)], ndim = 1 + k % 4;
+        const int32_t axis = (int32_t)rng_below(2 * ndim) - ndim, at = (axis + ndim) % ndim;
+        const gpul_dtype dtype = gpul_reduce_dtype(op, GPUL_F32);
+        gpul_shape shape = gpul_0d(), kept, wide, left = gpul_0d();
+        gpul_array x = GPUL_ZERO, out = GPUL_ZERO, base = GPUL_ZERO, view;
+        float host[4096];
+        unsigned char one[4096 * 8], two[4096 * 8];
+        shape.ndim = ndim;
+        for (int i = 0; i < ndim; i++) shape.dim[i] = 1 + rng_below(8);
+        kept = shape;
+        kept.dim[at] = 1;
+        wide = kept;
+        wide.dim[at] = 3;
+        for (int i = 0; i < ndim; i++)
+            if (i != at) left.dim[left.ndim++] = shape.dim[i];
+        for (int i = 0; i < COUNT_OF(host); i++) host[i] = (float)rng_below(100) / 8 - 6;
+        CHECK_OK(gpul_to_device(&x, host, GPUL_F32, shape, NULL));
+        CHECK_OK(gpul_device_array(&out, dtype, left, NULL));
+        CHECK_OK(gpul_device_array(&base, dtype, wide, NULL));
+        CHECK_OK(gpul_slice(&view, &base, at, 1, 2, 1));
+        CHECK_OK(gpul_reduce(&out, &x, op, axis, NULL));
+        CHECK_OK(gpul_reduce(&view, &x, op, axis, NULL));
+        CHECK_INT(view.ndim, ndim);
+        CHECK_OK(gpul_copy_to_host(one, &out, NULL));
+        CHECK_OK(gpul_copy_to_host(two, &view, NULL));
+        CHECK_BYTES(two, one, (size_t)gpul_nbytes(&out));
+        CHECK_FAILS(gpul_reduce(&base, &x, op, axis, NULL), GPUL_ERROR_SHAPE, "gpul_reduce", "goes away");
+        if (ndim == 1) /* all axes take any shape of one element */
+            CHECK_OK(gpul_reduce(&view, &x, op, GPUL_ALL_AXES, NULL));
+        CHECK_OK(gpul_free_all(&x, &out, &base));
+    }
+}
+
 /* The same bits from a row alone, the row in a matrix, the same row as a column of the transposed copy, any stream,
  * again. */
 static void test_same_bits(void) {
@@ -1332,6 +1369,7 @@ int main(int argc, char **argv) {
     RUN(test_model_sizes);
     RUN(test_model_long);
     RUN(test_axes);
+    RUN(test_kept_axis);
     RUN(test_same_bits);
     RUN(test_accuracy);
     RUN(test_shapes);
