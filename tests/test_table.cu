@@ -358,6 +358,10 @@ static void test_operations(void) {
     CHECK_NEAR(value, 255.5, 0);
     CHECK_OK(gpul_var(&value, &x, stream));
     CHECK_NEAR(value, (512.0 * 512 - 1) / 12, 1e-9);
+    CHECK_OK(gpul_max(&value, &mask, stream)); /* any() of x < 3, */
+    CHECK_NEAR(value, 1, 0);
+    CHECK_OK(gpul_min(&value, &mask, stream)); /* and all() */
+    CHECK_NEAR(value, 0, 0);
 
     CHECK_OK(gpul_device_array(&counts, GPUL_I32, gpul_1d(4), stream));
     CHECK_OK(gpul_histogram_edges(edges, bins, dtype, lo, hi));
