@@ -103,36 +103,78 @@ static void test_threads(void) {
     gpul_clear_error();
 }
 
-static void *worker(void *result) { /* many threads make, use and free arrays at a time */
+/* Many threads make, use and free arrays at a time, every other round in a graph. */
+static void *worker(void *result) {
     long *wrong = (long *)result;
     const int32_t seed = (int32_t)*wrong;
     *wrong = 0;
     for (int round = 0; round < 20; round++) {
-        gpul_array a = GPUL_ZERO;
+        enum { BINS = 40 };
+        const int64_t n = 5000 + 100 * round + seed, k = 30 + round;
+        gpul_array a = GPUL_ZERO, x = GPUL_ZERO, counts = GPUL_ZERO, A = GPUL_ZERO, B = GPUL_ZERO, C = GPUL_ZERO;
+        gpul_histogram_options o = GPUL_ZERO;
+        gpul_graph graph = NULL;
         gpul_stream s = NULL;
-        int64_t sum = -1;
+        int64_t sum = -1, counted = -1;
+        double edges[BINS + 1], least = -1, most = -1;
+        for (int i = 0; i <= BINS; i++) edges[i] = (double)n / BINS * i;
+        o.range = GPUL_RANGE_EDGES;
+        o.edges = edges;
+        o.n_edges = BINS + 1;
         *wrong += gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING) != GPUL_OK;
-        *wrong += gpul_device_array(&a, GPUL_I32, gpul_1d(5000 + round), s) != GPUL_OK;
-        *wrong += gpul_fill(&a, seed, s) != GPUL_OK;
-        *wrong += gpul_reduce_host(&sum, GPUL_I64, &a, GPUL_SUM, s) != GPUL_OK;
-        *wrong += sum != (int64_t)seed * (5000 + round);
-        *wrong += gpul_free(&a) != GPUL_OK;
+        *wrong += gpul_device_array(&a, GPUL_I32, gpul_1d(n), s) != GPUL_OK;
+        *wrong += gpul_device_array(&x, GPUL_F32, gpul_1d(n), s) != GPUL_OK;
+        *wrong += gpul_device_array(&counts, GPUL_I32, gpul_1d(BINS), s) != GPUL_OK;
+        *wrong += gpul_device_array(&A, GPUL_F32, gpul_2d(7 + seed, k), s) != GPUL_OK;
+        *wrong += gpul_device_array(&B, GPUL_F32, gpul_2d(k, 20), s) != GPUL_OK;
+        *wrong += gpul_device_array(&C, GPUL_F32, gpul_2d(7 + seed, 20), s) != GPUL_OK;
         *wrong += gpul_stream_synchronize(s) != GPUL_OK;
+        if (round % 2) *wrong += gpul_graph_begin(s) != GPUL_OK;
+        *wrong += gpul_fill(&a, seed, s) != GPUL_OK;
+        *wrong += gpul_arange(&x, 0, 1, s) != GPUL_OK;
+        *wrong += gpul_histogram_ex(&counts, &x, &o, s) != GPUL_OK;
+        *wrong += gpul_fill(&A, 1, s) != GPUL_OK;
+        *wrong += gpul_fill(&B, seed, s) != GPUL_OK;
+        *wrong += gpul_matmul(&C, &A, &B, s) != GPUL_OK;
+        if (round % 2) {
+            *wrong += gpul_graph_end(&graph, s) != GPUL_OK;
+            *wrong += gpul_graph_launch(graph, s) != GPUL_OK;
+        }
+        *wrong += gpul_reduce_host(&sum, GPUL_I64, &a, GPUL_SUM, s) != GPUL_OK;
+        *wrong += gpul_reduce_host(&counted, GPUL_I64, &counts, GPUL_SUM, s) != GPUL_OK;
+        *wrong += gpul_min(&least, &C, s) != GPUL_OK || gpul_max(&most, &C, s) != GPUL_OK;
+        *wrong += sum != seed * n || counted != n || least != (double)(seed * k) || most != least;
+        *wrong += gpul_graph_free(&graph) != GPUL_OK;
+        *wrong += gpul_free_all(&a, &x, &counts, &A, &B, &C) != GPUL_OK;
+        if (round % 3) *wrong += gpul_stream_synchronize(s) != GPUL_OK;
         *wrong += gpul_stream_destroy(&s) != GPUL_OK;
     }
     return NULL;
 }
-static void test_many_threads(void) {
+/* Four threads run it at a time, each with its number, from `first` on. On the stand-in their calls come in turns. */
+static void run_threads(void *(*function)(void *), long first, int pause) {
     pthread_t t[4];
     long wrong[4];
+#ifdef GPULITE_CPU_STANDIN
+    standin_pause(pause);
+#else
+    (void)pause;
+#endif
     for (int i = 0; i < 4; i++) {
-        wrong[i] = i + 3;
-        CHECK_INT(pthread_create(&t[i], NULL, worker, &wrong[i]), 0);
+        wrong[i] = first + i;
+        CHECK_INT(pthread_create(&t[i], NULL, function, &wrong[i]), 0);
     }
     for (int i = 0; i < 4; i++) {
         CHECK_INT(pthread_join(t[i], NULL), 0);
         CHECK_INT(wrong[i], 0);
     }
+#ifdef GPULITE_CPU_STANDIN
+    standin_pause(0);
+#endif
+}
+static void test_many_threads(void) {
+    run_threads(worker, 3, 0);
+    run_threads(worker, 3, 20);
 }
 
 /* Histograms whose blocks have more than 48 KB of shared memory, each thread's another size, launched at a time */
@@ -154,24 +196,7 @@ static void *counter(void *result) {
     *wrong += gpul_stream_destroy(&s) != GPUL_OK;
     return NULL;
 }
-static void test_shared_memory_of_threads(void) {
-    pthread_t t[4];
-    long wrong[4];
-#ifdef GPULITE_CPU_STANDIN
-    standin_pause(100);
-#endif
-    for (int i = 0; i < 4; i++) {
-        wrong[i] = i;
-        CHECK_INT(pthread_create(&t[i], NULL, counter, &wrong[i]), 0);
-    }
-    for (int i = 0; i < 4; i++) {
-        CHECK_INT(pthread_join(t[i], NULL), 0);
-        CHECK_INT(wrong[i], 0);
-    }
-#ifdef GPULITE_CPU_STANDIN
-    standin_pause(0);
-#endif
-}
+static void test_shared_memory_of_threads(void) { run_threads(counter, 0, 100); }
 
 /* With somebody else's error pending, every function does nothing, says so, and leaves the error where it is. */
 static void test_pending(void) {
