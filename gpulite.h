@@ -56,7 +56,7 @@
  *     a.size, a.nbytes, a.flags.c_contiguous      gpul_size, gpul_nbytes, gpul_is_contiguous                 section 5
  *     a.dtype.name, a.itemsize, np.float16(v)     gpul_dtype_name, gpul_dtype_size, gpul_f16_from_float      section 5
  *     cp.allclose(a, b, rtol, atol)               gpul_allclose(&difference, &a, &b, rtol, atol, stream)     section 7
- *     print(a)                                    gpul_print(&length, text, size, &a, stream)                section 7
+ *     print(a)                                    GPUL_PRINT(&a); gpul_print into text                       section 7
  *     exceptions                                  gpul_on_error, GPUL_PRINT_AND_EXIT, GPUL_CHECK             section 4
  *     except ... as e: print(e)                   gpul_last_error()->message, gpul_clear_error()             section 4
  *     cuda.stream(), stream.synchronize()         gpul_stream_create, gpul_stream_synchronize                section 8
@@ -548,6 +548,14 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
  * 0). Only what is shown is copied. Waits for `stream`. Errors: ARGUMENT (text is NULL, and size is not 0; a NULL, or
  * never made; a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream);
+/* The same for programs, not libraries: GPUL_PRINT(&a) prints it and a newline to stdout; on failure, the message with
+ * file and line to stderr. Waits for the default stream. Needs <stdio.h> where it is used. */
+#define GPUL_PRINT(array)                                                                                              \
+    do {                                                                                                               \
+        char gpul__shown[32768]; /* more than 1296 elements, all that are ever shown, take */                          \
+        if (gpul_print(NULL, gpul__shown, sizeof gpul__shown, array, NULL) == GPUL_OK) puts(gpul__shown);              \
+        else fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, gpul_last_error()->message);                           \
+    } while (0)
 
 /* Views: no copy, no launch, no CUDA call. Axes count from 0, negative ones from the end. Errors of them all: ARGUMENT
  * (NULL; an array that was never made; an axis out of range; `view` is `a` itself, which may only be where `a` owns

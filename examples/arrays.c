@@ -18,9 +18,9 @@ GPUL_PRINT_AND_EXIT(stop)
  * exchanged, and that is 10 * row + column. */
 static void show(const char *name, const gpul_array *view, int i0, int di, int j0, int dj, int exchanged) {
     float host[ROWS * COLS];
-    char text[1000];
     int wrong = 0;
-    gpul_print(NULL, text, sizeof text, view, NULL);
+    printf("\n%s: strides %lld, %lld\n", name, (long long)view->strides[0], (long long)view->strides[1]);
+    GPUL_PRINT(view);
     gpul_copy_to_host(host, view, NULL); /* in the view's own order: row-major, unless it is column-major */
     const int by_columns = !gpul_is_contiguous(view, GPUL_ORDER_C) && view->strides[0] < view->strides[1];
     for (int64_t k = 0; k < gpul_size(view); ++k) {
@@ -28,7 +28,6 @@ static void show(const char *name, const gpul_array *view, int i0, int di, int j
         const int64_t row = i0 + (exchanged ? j : i) * di, column = j0 + (exchanged ? i : j) * dj;
         wrong += !(host[at] == (float)(10 * row + column));
     }
-    printf("\n%s: strides %lld, %lld\n%s\n", name, (long long)view->strides[0], (long long)view->strides[1], text);
     expect(wrong == 0, "each element is the right one");
 }
 

@@ -375,6 +375,38 @@ static void test_numpy(void) {
     CHECK_INT(cases, 314);
 }
 
+/* The macro of programs, with what it prints kept */
+static char printed[800];
+static int keep(const char *line) {
+    const size_t n = strlen(line) < sizeof printed ? strlen(line) : sizeof printed - 1;
+    memcpy(printed, line, n);
+    printed[n] = 0;
+    return 0;
+}
+static void test_print_macro(void) {
+    const float x[3] = {1, 2.5f, -3};
+    gpul_array a = GPUL_ZERO, wide = GPUL_ZERO;
+    CHECK_OK(GPUL_TO_DEVICE(&a, x, gpul_1d(3)));
+#define puts keep
+    GPUL_PRINT(&a);
+    CHECK_STRING(printed, "[ 1.   2.5 -3. ]");
+    CHECK_OK(gpul_free(&a));
+    if (a.data == NULL) /* a statement of its own, as a call is */
+#define fprintf(file, ...) (CHECK((file) == stderr), snprintf(printed, sizeof printed, __VA_ARGS__))
+        GPUL_PRINT(&a);
+    else CHECK(0);
+    CHECK(strstr(printed, "test_convenience.c:") != NULL && strstr(printed, ": gpul_print: a was never made") != NULL);
+#undef fprintf
+#undef puts
+    for (int k = 0; k < 2; k++) { /* the longest that is ever shown is not cut */
+        char text[32768] = "";
+        size_t length = 0;
+        CHECK_OK(gpul_full(&wide, k ? GPUL_F64 : GPUL_I64, gpul_4d(7, 7, 7, 7), k ? -1.23456789e-100 : -0x1p63, NULL));
+        CHECK_OK(gpul_print(&length, text, sizeof text, &wide, NULL));
+        CHECK(length > 20000 && length < sizeof text);
+        CHECK_OK(gpul_free(&wide));
+    }
+}
 static void test_print_calls(void) {
     const float x[3] = {1, 2.5f, -3};
     gpul_array a = GPUL_ZERO, b = GPUL_ZERO;
@@ -445,6 +477,7 @@ int main(void) {
     RUN(test_late_difference);
     RUN(test_close_values);
     RUN(test_numpy);
+    RUN(test_print_macro);
     RUN(test_print_calls);
     RUN(test_captured);
     return check_end();

@@ -134,6 +134,7 @@ static void test_memory(void) {
     CHECK_INT(difference.count, N - 1);
     CHECK_OK(GPUL_TO_HOST(h, &a));
     CHECK_OK(gpul_print(&length, text, size, &a, stream));
+    GPUL_PRINT(&a);
     CHECK(strncmp(text, "[  0.   1.   2.   3.", 20) == 0 && length > 2000);
     CHECK_OK(gpul_free_all(&a, &b));
     CHECK_OK(gpul_zeros(&a, GPUL_F32, gpul_1d(n), stream));
