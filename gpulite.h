@@ -2609,15 +2609,20 @@ static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
 static gpul_status gpul__limit_of_environment(const char *function, int64_t *limit) {
     const char *const text = getenv("GPULITE_MEMORY_LIMIT");
     size_t free_bytes = 0, total = 0;
-    char *end = NULL;
+    char number[64], half[8]; /* what is longer is no number */
+    char *end = NULL, *p;
     double value;
     int32_t percent;
     gpul_status status = GPUL_OK;
     *limit = 0;
     if (text == NULL || text[0] == 0) return GPUL_OK;
-    value = strtod(text, &end);
+    gpul__copy_text(number, sizeof number, strlen(text) < sizeof number ? text : "");
+    (void)snprintf(half, sizeof half, "%.1f", 0.5);
+    for (p = number; *p != 0; ++p)
+        if (*p == '.') *p = half[1]; /* strtod takes the point of the program's locale */
+    value = strtod(number, &end);
     percent = strcmp(end, "%") == 0;
-    if (end != text && (*end == 0 || percent) && value >= 0 && value <= (percent ? 100 : 9e18)) {
+    if (end != number && (*end == 0 || percent) && value >= 0 && value <= (percent ? 100 : 9e18)) {
         if (percent) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
         *limit = (int64_t)(percent ? (double)total * (value / 100) : value);
         if (status != GPUL_OK || *limit > 0 || value == 0) return status; /* 0 would be no limit */
