@@ -540,9 +540,10 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
 
 /* Writes what print(a) shows in NumPy (its default options: 8 digits, and of more than 1000 elements three at each end
  * of each axis) into text[0..size-1], cut where it is too long, and NUL-terminated; no newline at its end. bfloat16,
- * which NumPy lacks, as float16. *length: of the whole text, without the NUL. Either may be NULL (text only with size
- * 0). Only what is shown is copied. Waits for `stream`. Errors: ARGUMENT (text is NULL, and size is not 0; a NULL, or
- * never made; a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
+ * which NumPy lacks, by the rules of float16: with the digits that tell it from its neighbours, and exponents from 100
+ * on, as it holds two digits where float16 holds three. *length: of the whole text, without the NUL. Either may be NULL
+ * (text only with size 0). Only what is shown is copied. Waits for `stream`. Errors: ARGUMENT (text is NULL, and size
+ * is not 0; a NULL, or never made; a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream);
 
 /* Views: no copy, no launch, no CUDA call. Axes count from 0, negative ones from the end. Errors of them all: ARGUMENT
