@@ -544,9 +544,10 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
 
 /* Writes what print(a) shows in NumPy (its default options: 8 digits, and of more than 1000 elements three at each end
  * of each axis) into text[0..size-1], cut where it is too long, and NUL-terminated; no newline at its end. bfloat16,
- * which NumPy lacks, as float16. *length: of the whole text, without the NUL. Either may be NULL (text only with size
- * 0). Only what is shown is copied. Waits for `stream`. Errors: ARGUMENT (text is NULL, and size is not 0; a NULL, or
- * never made; a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
+ * which NumPy lacks, by the rules of float16: with the digits that tell it from its neighbours, and exponents from 100
+ * on, as it holds two digits where float16 holds three. *length: of the whole text, without the NUL. Either may be NULL
+ * (text only with size 0). Only what is shown is copied. Waits for `stream`. Errors: ARGUMENT (text is NULL, and size
+ * is not 0; a NULL, or never made; a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream);
 /* The same for programs, not libraries: GPUL_PRINT(&a) prints it and a newline to stdout; on failure, the message with
  * file and line to stderr. Waits for the default stream. Needs <stdio.h> where it is used. */
@@ -2685,15 +2686,20 @@ static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
 static gpul_status gpul__limit_of_environment(const char *function, int64_t *limit) {
     const char *const text = getenv("GPULITE_MEMORY_LIMIT");
     size_t free_bytes = 0, total = 0;
-    char *end = NULL;
+    char number[64], half[8]; /* what is longer is no number */
+    char *end = NULL, *p;
     double value;
     int32_t percent;
     gpul_status status = GPUL_OK;
     *limit = 0;
     if (text == NULL || text[0] == 0) return GPUL_OK;
-    value = strtod(text, &end);
+    gpul__copy_text(number, sizeof number, strlen(text) < sizeof number ? text : "");
+    (void)snprintf(half, sizeof half, "%.1f", 0.5);
+    for (p = number; *p != 0; ++p)
+        if (*p == '.') *p = half[1]; /* strtod takes the point of the program's locale */
+    value = strtod(number, &end);
     percent = strcmp(end, "%") == 0;
-    if (end != text && (*end == 0 || percent) && value >= 0 && value <= (percent ? 100 : 9e18)) {
+    if (end != number && (*end == 0 || percent) && value >= 0 && value <= (percent ? 100 : 9e18)) {
         if (percent) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
         *limit = (int64_t)(percent ? (double)total * (value / 100) : value);
         if (status != GPUL_OK || *limit > 0 || value == 0) return status; /* 0 would be no limit */

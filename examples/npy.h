@@ -284,10 +284,12 @@ static inline int npy_read(npy_file *npy, void *out, gpul_dtype dtype) {
                 case GPUL_U8: value = (double)block.u8[i]; break;
                 default: break;
                 }
-                if (dtype == GPUL_F32) {
-                    ((float *)out)[done + i] = (float)value;
-                } else {
+                if (dtype != GPUL_F32) {
                     ((double *)out)[done + i] = value;
+                } else if (npy->dtype == GPUL_I64) { /* as a double it would be rounded twice */
+                    ((float *)out)[done + i] = (float)block.i64[i];
+                } else {
+                    ((float *)out)[done + i] = (float)value;
                 }
             }
         }

@@ -436,6 +436,12 @@ static void test_print_calls(void) {
         ((uint16_t *)b.data)[2] = gpul_bf16_from_float(10);
         CHECK_OK(gpul_print(NULL, text, sizeof text, &b, s));
         CHECK_STRING(text, "[ 0.1  -3.14 10.  ]");
+        ((uint16_t *)b.data)[0] = gpul_bf16_from_float(99.5f);
+        CHECK_OK(gpul_print(NULL, text, sizeof text, &b, s));
+        CHECK_STRING(text, "[99.5  -3.14 10.  ]");
+        ((uint16_t *)b.data)[0] = gpul_bf16_from_float(100);
+        CHECK_OK(gpul_print(NULL, text, sizeof text, &b, s));
+        CHECK_STRING(text, "[ 1.00e+02 -3.14e+00  1.00e+01]");
         CHECK_OK(gpul_free(&b));
         CHECK_OK(gpul_full(&a, GPUL_I32, gpul_1d(2000), 7, s));
         CHECK_OK(gpul_print(NULL, text, sizeof text, &a, s));

@@ -9,6 +9,7 @@
  */
 #define _POSIX_C_SOURCE 200112L /* setenv */
 #include "check.h"
+#include <locale.h>
 
 #ifdef GPULITE_CPU_STANDIN
 #include <pthread.h>
@@ -512,15 +513,17 @@ static void test_older_build(void) {
     standin_reset();
 }
 
-/* A limit from outside counts from the first use of a device on: each case has a device that is new. */
+/* A limit from outside counts from the first use of a device on: each case has a device that is new. Its point is one in
+ * a program with a locale of commas, too, if the machine has that. */
 static void test_memory_limit(void) {
     static const struct {
         const char *text;
         int64_t limit;
-    } cases[] = {{"2500", 2500}, {"1e6", 1000000}, {"25%", 268435456}, {"1", 1}, {"0", 0}};
+    } cases[] = {{"2500", 2500}, {"1.5e6", 1500000}, {"25%", 268435456}, {"1", 1}, {"0", 0}};
     static const char *const refused[] = {"half", "101%", "-5", "0.5", "1e-9%", "nan"};
     gpul_array a = GPUL_ZERO;
     standin_devices(8);
+    (void)setlocale(LC_NUMERIC, "de_DE.UTF-8");
     for (int i = 0; i < COUNT_OF(cases); i++) {
         CHECK_OK(gpul_device_select(2 + i));
         CHECK_INT(setenv("GPULITE_MEMORY_LIMIT", cases[i].text, 1), 0);
@@ -535,6 +538,7 @@ static void test_memory_limit(void) {
         CHECK_OK(gpul_free(&a));
         CHECK_OK(gpul_device_synchronize());
     }
+    CHECK(setlocale(LC_NUMERIC, "C") != NULL);
     CHECK_OK(gpul_device_select(7));
     for (int i = 0; i < COUNT_OF(refused); i++) { /* until it is right, or gone, the device is not used */
         CHECK_INT(setenv("GPULITE_MEMORY_LIMIT", refused[i], 1), 0);

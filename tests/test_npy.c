@@ -98,6 +98,25 @@ static void test_dtypes(void) {
     }
 }
 
+/* int64 in and beside the middle of two float32: rounded once, as by NumPy's astype. float64 drops the last bit, so
+ * that by way of it all would be in the middle, and go to the even one. */
+static void test_rounding(void) {
+    static const int64_t data[4] = {1152921573326323713, -1152921573326323713, 1152921573326323712,
+                                    1152921573326323711};
+    const float even = (float)((int64_t)1 << 60), next = even + (float)((int64_t)1 << 37);
+    unsigned char bytes[256];
+    float single[4] = {0};
+    npy_file npy;
+    make(bytes, 1, "{'descr': '<i8', 'fortran_order': False, 'shape': (4,), }\n", data, sizeof data);
+    if (!CHECK(npy_open(&npy, path))) return;
+    CHECK(npy_read(&npy, single, GPUL_F32));
+    npy_close(&npy);
+    CHECK(single[0] == next);
+    CHECK(single[1] == -next);
+    CHECK(single[2] == even);
+    CHECK(single[3] == even);
+}
+
 static void test_shapes(void) {
     static const struct {
         const char *shape;
@@ -389,6 +408,7 @@ int main(void) {
     snprintf(path, sizeof path, "%s/test_npy.npy", folder != NULL ? folder : ".");
     check_begin("test_npy");
     RUN(test_dtypes);
+    RUN(test_rounding);
     RUN(test_shapes);
     RUN(test_refusals);
     RUN(test_truncation);
