@@ -743,8 +743,9 @@ typedef struct CUgraphExec_st *gpul_graph;
 /* Begins to capture the work of a stream, which the same thread ends. The capture is lost (CUDA's thread-local mode) if
  * before that this thread makes or frees a pinned, mapped or managed array, calls gpul_memory_trim, waits for the
  * device or a captured stream, or asks gpul_stream_query of one; or, unless the stream is non-blocking, if anybody gives
- * work to the NULL stream or asks gpul_stream_query of it. Errors: ARGUMENT (stream is NULL, which CUDA cannot capture,
- * or is being captured already). */
+ * work to the NULL stream or asks gpul_stream_query of it. Nor let other threads wait for the device meanwhile, which
+ * CUDA need not allow: gpul_device_synchronize, and gpul_free of pinned memory or of an array whose stream has ended.
+ * Errors: ARGUMENT (stream is NULL, which CUDA cannot capture, or is being captured already). */
 GPUL_API gpul_status gpul_graph_begin(gpul_stream stream);
 /* Ends the capture and makes a graph of it. `stream` does work again, also when an error is returned, unless it is one
  * of ARGUMENT or PENDING. Errors: ARGUMENT (out is NULL; stream is not being captured), CUDA (something since
