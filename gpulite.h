@@ -1652,8 +1652,11 @@ extern int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__eleme
 extern int32_t gpul__fill_words(void *out, uint64_t bits, int64_t n, int32_t bytes, gpul_stream stream);
 extern int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *problem,
                                     const gpul__reducer *reducer, const gpul__machine *machine);
-/* The workspace of a stream, by its key, on the current device: taken if it has none yet; NULL: all are taken. */
+/* The workspace of a stream, by its key, on the current device, for one call until it leaves it: what its launches
+ * leave there for one another is safe from another thread's launches on the stream. Taken if the stream has none yet;
+ * NULL: all are taken, or another call has it. */
 extern gpul__workspace *gpul__workspace_of(int32_t device, int64_t stream_key);
+extern void gpul__workspace_leave(int32_t device, gpul__workspace *workspace);
 /* Hands the workspaces of a stream over to another (0: nobody); returns how many there are. */
 extern int32_t gpul__workspaces_pass(int64_t stream_key, int64_t to);
 extern int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__histogram_problem *problem,
@@ -2497,6 +2500,7 @@ extern void GPUL__VERSIONED(gpul__kernels_of_version)(void);
 #define gpul__run_elementwise(op, problem, machine, most, stream) ((void)(op), (void)(problem), (void)(stream), 0)
 #define gpul__fill_words(out, bits, n, bytes, stream) 0
 #define gpul__workspaces_pass(stream_key, to) 0
+#define gpul__workspace_leave(device, workspace) (void)0
 #define gpul__histogram_trim() ((void)0)
 #endif
 
@@ -2763,6 +2767,7 @@ static void gpul__unaccount(gpul__device_state *state, int64_t bytes) { (void)gp
 typedef struct gpul__memory { /* scratch memory; data is NULL: none */
     void *data;
     int64_t bytes;
+    gpul__workspace *own; /* NULL, or the stream's workspace, which the call has until this is dropped */
 } gpul__memory;
 typedef struct gpul__scope {
     const char *function;
@@ -2926,6 +2931,7 @@ static gpul_status gpul__scratch_drop(const gpul__memory *scratch, const gpul__s
                                       gpul_status status) {
     const int32_t pooled = scope->state->pool != NULL;
     cudaError_t e;
+    if (scratch->own != NULL) gpul__workspace_leave(scope->device, scratch->own);
     if (scratch->data == NULL) return status;
     gpul__unaccount(scope->state, scratch->bytes);
     e = pooled ? cudaFreeAsync(scratch->data, stream) : cudaFree(scratch->data);
@@ -5728,6 +5734,7 @@ static gpul_status gpul__between_blocks(gpul__memory *scratch, uint32_t **counte
     gpul_status status;
     cudaError_t e;
     scratch->data = NULL;
+    scratch->own = own;
     if (own != NULL) {
         *counters = own->counters;
         *bytes = own->partials;
@@ -6304,9 +6311,9 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
         status = gpul__left_out(function, "histogram");
     if (status == GPUL_OK) status = gpul__scratch(&scratch, plan.scratch_bytes, &scope, stream);
     if (status == GPUL_OK) {
-        gpul__workspace *const own =
-            plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
-        const int32_t e = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch.data, stream);
+        int32_t e;
+        if (plan.counters > 0 && !gpul__capturing(stream)) scratch.own = gpul__find_workspace(&scope, stream);
+        e = gpul__launch_histogram(&problem, &plan, scratch.own ? scratch.own->counters : NULL, scratch.data, stream);
         if (e != GPUL__HISTOGRAM_WRONG_EDGES) status = gpul__cuda((cudaError_t)e, function, "launching the kernels");
         else status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
     }

@@ -5060,8 +5060,9 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
  * key names the stream that owns one. */
 
 alignas(16) static __device__ gpul__workspace gpul__workspaces[GPUL__WORKSPACES];
-/* by device: the address, 0 before it is known; the owners' keys, 0: nobody */
+/* by device: the address, 0 before it is known; the owners' keys, 0: nobody; and whether a call has it now */
 static std::atomic<int64_t> gpul__workspace_address[64], gpul__workspace_owner[64][GPUL__WORKSPACES];
+static std::atomic<int32_t> gpul__workspace_held[64][GPUL__WORKSPACES];
 
 static inline bool gpul__replace(std::atomic<int64_t> &cell, int64_t expected, int64_t value) {
     return cell.compare_exchange_strong(expected, value);
@@ -5084,7 +5085,13 @@ extern "C" gpul__workspace *gpul__workspace_of(int32_t device, int64_t key) {
         }
         gpul__workspace_address[device].store(int64_t(reinterpret_cast<intptr_t>(address)));
     }
+    if (gpul__workspace_held[device][k].exchange(1)) return 0; /* fault: workspace-held */
     return static_cast<gpul__workspace *>(address) + k;
+}
+
+extern "C" void gpul__workspace_leave(int32_t device, gpul__workspace *workspace) {
+    const int64_t bytes = int64_t(reinterpret_cast<intptr_t>(workspace)) - gpul__workspace_address[device].load();
+    gpul__workspace_held[device][bytes / int64_t(sizeof *workspace)].store(0);
 }
 
 /* Returns how many workspaces changed owner: one, or two where two threads claimed one at the same time for a

@@ -367,6 +367,7 @@ plant launch-cooperative test_launch:test_cooperative instead 'config.numAttrs =
 plant cooperative-blocks test_launch:test_cooperative instead 'if (status == GPUL_OK) *blocks = each;'
 plant atomic-extreme test_launch:test_atomics expression 'larger ? value > now : value < now' 'value > now'
 plant permute-twice test_views:test_permute expression 'at[axis] >= 0' '0'
+plant workspace-held test_errors:test_threads_of_one_stream expression 'gpul__workspace_held[device][k].exchange(1)' '0'
 plant launch-permission test_errors:test_shared_memory_of_threads expression 'shared.most' 'shared.bytes'
 plant wrong-stream test_graph instead 'config.stream = 0;'
 plant counters-not-zeroed test_graph instead 'e = cudaSuccess;'

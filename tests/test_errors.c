@@ -198,6 +198,33 @@ static void *counter(void *result) {
 }
 static void test_shared_memory_of_threads(void) { run_threads(counter, 0, 100); }
 
+/* Products of several launches, which leave copies of A and B for one another, of threads that share a stream */
+static gpul_stream shared;
+static void *multiplier(void *result) {
+    long *wrong = (long *)result;
+    const double value = (double)*wrong;
+    gpul_gemm_options tf32 = GPUL_ZERO;
+    gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO;
+    tf32.math = GPUL_MATH_TF32;
+    *wrong = gpul_full(&a, GPUL_F32, gpul_2d(24, 30), value, shared) != GPUL_OK;
+    *wrong += gpul_full(&b, GPUL_F32, gpul_2d(30, 24), value, shared) != GPUL_OK;
+    *wrong += gpul_device_array(&c, GPUL_F32, gpul_2d(24, 24), shared) != GPUL_OK;
+    for (int round = 0; round < 20; round++) {
+        float host[24 * 24];
+        *wrong += gpul_gemm_ex(&c, 1, &a, &b, 0, &tf32, shared) != GPUL_OK;
+        *wrong += gpul_copy_to_host(host, &c, shared) != GPUL_OK;
+        *wrong += gpul_stream_synchronize(shared) != GPUL_OK;
+        for (int i = 0; i < 24 * 24; i++) *wrong += !(host[i] == (float)(30 * value * value));
+    }
+    *wrong += gpul_free_all(&a, &b, &c) != GPUL_OK;
+    return NULL;
+}
+static void test_threads_of_one_stream(void) {
+    CHECK_OK(gpul_stream_create(&shared, GPUL_STREAM_NON_BLOCKING));
+    run_threads(multiplier, 1, 100);
+    CHECK_OK(gpul_stream_destroy(&shared));
+}
+
 /* With somebody else's error pending, every function does nothing, says so, and leaves the error where it is. */
 static void test_pending(void) {
     world w;
@@ -300,6 +327,7 @@ int main(void) {
     RUN(test_threads);
     RUN(test_many_threads);
     RUN(test_shared_memory_of_threads);
+    RUN(test_threads_of_one_stream);
     RUN(test_pending);
     RUN(test_pending_free);
 #ifdef GPULITE_CPU_STANDIN
