@@ -397,8 +397,9 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  * ordered after that point, and gpul_free returns it in that stream's order, after the work that is already there.
  * Arrays made on the NULL (legacy default) stream need no thought: CUDA orders that stream with every stream that
  * gpul_stream_create makes by default. With non-blocking streams, order it yourself (gpul_stream_wait). A stream that
- * gpul_stream_destroy has ended is no danger: gpul_free then waits for the device. Free the arrays of a stream before
- * that if you end it in another way, or if more than some 1000 streams are alive, of which some are not known any more.
+ * gpul_stream_destroy has ended is no danger, nor is another thread's cudaStreamPerThread: gpul_free then waits for the
+ * device. Free the arrays of a stream before that if you end it in another way, or if more than some 1000 streams are
+ * alive, of which some are not known any more.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 /* Uninitialised device array. May block where the device has no memory pools. Errors: see above; OUT_OF_MEMORY comes
@@ -446,10 +447,10 @@ GPUL_API gpul_status gpul_unpin(void *host);
 
 /* Releases what the array owns, by the way that fits its memory, and zeroes the struct. Harmless on NULL, on a zeroed
  * struct, on a view (which is zeroed) and twice. Device memory is released in the order of array->stream and does not
- * block (it waits for the device where that has no memory pools, or gpul_stream_destroy has ended the stream). Pinned
- * and mapped memory wait for every device that gpulite has used. Managed memory waits as cudaFree does, at most for its
- * own device: let the work of others be done before. Even when an error is returned (CUDA, PENDING), the struct is
- * zeroed and the memory released if that was possible. */
+ * block (it waits for the device where that has no memory pools, or gpul_stream_destroy has ended the stream, or that
+ * is another thread's cudaStreamPerThread). Pinned and mapped memory wait for every device that gpulite has used.
+ * Managed memory waits as cudaFree does, at most for its own device: let the work of others be done before. Even when
+ * an error is returned (CUDA, PENDING), the struct is zeroed and the memory released if that was possible. */
 GPUL_API gpul_status gpul_free(gpul_array *a);
 
 /* gpul_free_all(&a, &b, ...): gpul_free of each. All are zeroed and released; what is returned and recorded is the
@@ -2623,8 +2624,13 @@ static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from,
 
 /* 0: not one of ours, or not any more. */
 static int32_t gpul__stream_number(gpul_stream stream) {
+    static GPUL__THREAD_LOCAL int32_t of_thread; /* its cudaStreamPerThread's, which is another stream in each */
     const int64_t handle = (int64_t)(intptr_t)stream;
     gpul__stream_slot *const slot = gpul__stream_slot_of(stream, handle, handle);
+    if (stream == cudaStreamPerThread) {
+        if (of_thread == 0) of_thread = (int32_t)(gpul__atomic_add(&gpul__shared.streams_made, 1) % INT32_MAX) + 1;
+        return of_thread; /* fault: stream-per-thread */
+    }
     return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
 }
 
@@ -2638,10 +2644,10 @@ static void gpul__stream_enter(gpul_stream stream) {
     gpul__atomic_store(&slot->handle, handle);
 }
 
-/* The number of a stream that is to be known from now on, whoever made it; 1 and 2 are CUDA's names of defaults */
+/* The number of a stream that is to be known from now on, whoever made it; 1 is CUDA's other name of NULL */
 static int32_t gpul__stream_known(gpul_stream stream) {
     const int32_t number = gpul__stream_number(stream);
-    if (number != 0 || (uintptr_t)stream <= 2) return number;
+    if (number != 0 || (uintptr_t)stream <= 1) return number;
     gpul__stream_enter(stream);
     return gpul__stream_number(stream);
 }
@@ -2981,7 +2987,7 @@ static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status s
     moved = current != old.device;
     if (moved) status = gpul__finish(status, gpul__restore_device(old.device), function, "cudaSetDevice");
     if (old.memory == GPUL_MEMORY_DEVICE) {
-        if (old.stream_number != 0 && gpul__stream_number(old.stream) != old.stream_number) { /* its stream is gone */
+        if (old.stream_number != 0 && gpul__stream_number(old.stream) != old.stream_number) { /* gone, or another's */
             old.stream = NULL;
             status = gpul__finish(status, cudaDeviceSynchronize(), function, "cudaDeviceSynchronize");
         }

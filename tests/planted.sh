@@ -371,6 +371,7 @@ plant workspace-held test_errors:test_threads_of_one_stream expression 'gpul__wo
 plant launch-permission test_errors:test_shared_memory_of_threads expression 'shared.most' 'shared.bytes'
 plant wrong-stream test_graph instead 'config.stream = 0;'
 plant counters-not-zeroed test_graph instead 'e = cudaSuccess;'
+plant stream-per-thread test_streams:test_free_of_another_thread instead 'return 0;'
 plant scratch-leaked test_faults instead 'return status;'
 plant scratch-freed-twice test_graph instead 'if (scratch.data != NULL) (void)cudaFreeAsync(scratch.data, stream);'
 plant reduce-keeps test_reduce:test_kept_axis expression 'result.ndim == x.ndim' '0'

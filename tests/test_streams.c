@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Streams, events, timers: orders, ends, and that nothing waits. */
 #include "check.h"
+#include <pthread.h>
 
 static void test_streams_basic(void) {
     gpul_stream a = NULL, b = NULL;
@@ -128,6 +129,39 @@ static void test_free_after_foreign(void) {
     copy = s;
     CHECK_OK(gpul_stream_destroy(&s));
     CHECK_FAILS(gpul_stream_synchronize(copy), GPUL_ERROR_ARGUMENT, "gpul_stream_synchronize", "gpul_stream_destroy");
+}
+
+/* Arrays of cudaStreamPerThread: another thread's stream of that name is another one, whose order would be too early. */
+static void *in_another_thread(void *array) {
+    gpul_array *a = (gpul_array *)array;
+    CHECK_OK(a->data == NULL ? gpul_zeros(a, GPUL_F32, gpul_1d(1000), cudaStreamPerThread) : gpul_free(a));
+    return NULL;
+}
+static void test_free_of_another_thread(void) {
+    gpul_array a[3] = {GPUL_ZERO, GPUL_ZERO, GPUL_ZERO};
+    pthread_t t;
+    int32_t number;
+    long waits = 0;
+    CHECK_OK(gpul_zeros(&a[0], GPUL_F32, gpul_1d(1000), cudaStreamPerThread));
+    CHECK_OK(gpul_zeros(&a[1], GPUL_F32, gpul_1d(1000), cudaStreamPerThread));
+    CHECK_INT(pthread_create(&t, NULL, in_another_thread, &a[2]), 0);
+    CHECK_INT(pthread_join(t, NULL), 0);
+    number = a[0].stream_number;
+    CHECK(number != 0 && a[1].stream_number == number && a[2].stream_number != 0 && a[2].stream_number != number);
+#ifdef GPULITE_CPU_STANDIN
+    waits = standin_calls("cudaDeviceSynchronize");
+#endif
+    CHECK_OK(gpul_free(&a[0]));
+#ifdef GPULITE_CPU_STANDIN
+    CHECK_INT(standin_calls("cudaDeviceSynchronize"), waits);
+#endif
+    CHECK_INT(pthread_create(&t, NULL, in_another_thread, &a[1]), 0);
+    CHECK_INT(pthread_join(t, NULL), 0);
+    CHECK_OK(gpul_free(&a[2]));
+#ifdef GPULITE_CPU_STANDIN
+    CHECK_INT(standin_calls("cudaDeviceSynchronize"), waits + 2);
+#endif
+    (void)waits;
 }
 
 /* Many streams at a time: each array is freed in its own stream's order, and without a wait while that is there. */
@@ -479,6 +513,7 @@ int main(void) {
     RUN(test_destroy_while_busy);
     RUN(test_free_after_destroy);
     RUN(test_free_after_foreign);
+    RUN(test_free_of_another_thread);
     RUN(test_many_streams);
     RUN(test_not_ready);
     RUN(test_events);
