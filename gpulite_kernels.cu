@@ -6981,10 +6981,12 @@ static inline int32_t gpul__hist_take_stage(bool pinned) {
         }
         if (!gpul__hist_mapped[k].load()) {
             void *there = 0;
-            e = cudaHostRegister(stage, sizeof *stage, cudaHostRegisterPortable | cudaHostRegisterMapped);
-            if (e == cudaSuccess) e = cudaHostGetDevicePointer(&there, stage, 0);
+            const cudaError_t pins =
+                cudaHostRegister(stage, sizeof *stage, cudaHostRegisterPortable | cudaHostRegisterMapped);
+            e = pins == cudaSuccess ? cudaHostGetDevicePointer(&there, stage, 0) : pins;
             if (e == cudaSuccess) gpul__hist_mapped[k].store(static_cast<gpul__hist_stage *>(there));
             else if (cudaPeekAtLastError() == e) cudaGetLastError();
+            if (e != cudaSuccess && pins == cudaSuccess && cudaHostUnregister(stage) != cudaSuccess) cudaGetLastError();
         }
         const uint32_t ticket = gpul__hist_ticket[k].load(), blocks = gpul__hist_blocks[k].load();
         bool free = e == cudaSuccess;
@@ -7000,7 +7002,7 @@ static inline int32_t gpul__hist_take_stage(bool pinned) {
 }
 /* Unpins the buffers that nobody uses. */
 extern "C" void gpul__histogram_trim() {
-    for (int32_t k = 0, taken = 0; (taken = gpul__hist_take_stage(true)) >= 0 && k < gpul__hist_stages; ++k) {
+    for (int32_t k = 0, taken = 0; k < gpul__hist_stages && (taken = gpul__hist_take_stage(true)) >= 0; ++k) {
         if (cudaHostUnregister(gpul__hist_staging + taken) != cudaSuccess) cudaGetLastError();
         gpul__hist_mapped[taken].store(0);
         gpul__hist_taken[taken].store(0);

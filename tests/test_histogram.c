@@ -1089,6 +1089,34 @@ static void test_temporary_edges(void) { /* explicit edges may go away before th
     CHECK_OK(gpul_stream_destroy(&s));
 }
 
+#ifdef GPULITE_CPU_STANDIN
+/* Memory that was pinned and cannot be used is not pinned for good: edges go another way, and the next time this one. */
+static void test_edges_unpinned(void) {
+    enum { BINS = 600 };
+    static double edges[BINS + 1];
+    gpul_array x = GPUL_ZERO, c = GPUL_ZERO;
+    gpul_histogram_options o = GPUL_ZERO;
+    double sum = 0;
+    for (int i = 0; i <= BINS; i++) edges[i] = i;
+    o.range = GPUL_RANGE_EDGES;
+    o.edges = edges;
+    o.n_edges = BINS + 1;
+    CHECK_OK(gpul_full(&x, GPUL_F32, gpul_1d(1000), 3, NULL));
+    CHECK_OK(gpul_device_array(&c, GPUL_I64, gpul_1d(BINS), NULL));
+    CHECK_OK(gpul_memory_trim());
+    for (int round = 0; round < 2; round++) {
+        if (round == 0) standin_fail("cudaHostGetDevicePointer", 1, cudaErrorUnknown, STANDIN_FROM_THEN_ON);
+        CHECK_OK(gpul_histogram_ex(&c, &x, &o, NULL));
+        CHECK((standin_failed() > 0) == (round == 0));
+        standin_fail_clear();
+        CHECK_OK(gpul_sum(&sum, &c, NULL));
+        CHECK(sum == 1000);
+        CHECK_INT(standin_live_registrations(), round); /* the second time it stays, until memory is trimmed */
+    }
+    CHECK_OK(gpul_free_all(&x, &c));
+}
+#endif
+
 int main(void) {
     check_begin("histogram");
     RUN(test_edges);
@@ -1110,6 +1138,7 @@ int main(void) {
     RUN(test_weights_outside);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_first_error);
+    RUN(test_edges_unpinned);
 #endif
     RUN(test_errors);
     RUN(test_temporary_edges);
