@@ -2864,7 +2864,7 @@ static gpul_status gpul__check_capture(const char *function, const void *host, g
     int32_t captured;
     gpul_status status = gpul__is_captured(function, stream, &captured);
     if (status != GPUL_OK || !captured) return status;
-    if (stream == NULL)
+    if (stream == NULL || stream == cudaStreamLegacy) /* two names of one */
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "the NULL stream cannot be used while a stream that is ordered with it is captured");
     if (host == NULL)

@@ -535,6 +535,10 @@ static void test_null_stream(void) {
     CHECK_FAILS(gpul_copy_to_host(host, &a, NULL), GPUL_ERROR_ARGUMENT, "gpul_copy_to_host", sentence);
     CHECK_FAILS(gpul_copy_to_device(&a, pinned.data, NULL), GPUL_ERROR_ARGUMENT, "gpul_copy_to_device", sentence);
     CHECK_FAILS(gpul_get(&one, &a, at, NULL), GPUL_ERROR_ARGUMENT, "gpul_get", sentence);
+    CHECK_FAILS(gpul_get(&one, &a, at, cudaStreamLegacy), GPUL_ERROR_ARGUMENT, "gpul_get",
+                sentence); /* its other name */
+    CHECK_FAILS(gpul_copy_to_host(pinned.data, &a, cudaStreamLegacy), GPUL_ERROR_ARGUMENT, "gpul_copy_to_host",
+                sentence);
     CHECK_FAILS(gpul_timer_start(&timer, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_start", sentence);
     CHECK_OK(gpul_graph_end(&graph, s));
     CHECK_OK(gpul_graph_launch(graph, s));
