@@ -400,6 +400,8 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  * gpul_stream_destroy has ended is no danger, nor is another thread's cudaStreamPerThread: gpul_free then waits for the
  * device. Free the arrays of a stream before that if you end it in another way, or if more than some 1000 streams are
  * alive, of which some are not known any more.
+ *
+ * What is found out about a device once, memory pools among it, is kept: do not use a device after cudaDeviceReset.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 /* Uninitialised device array. May block where the device has no memory pools. Errors: see above; OUT_OF_MEMORY comes
