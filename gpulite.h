@@ -1319,25 +1319,6 @@ static __device__ __forceinline__ int64_t gpul_gridsize_x() { return int64_t(gri
 static __device__ __forceinline__ int64_t gpul_gridsize_y() { return int64_t(gridDim.y) * blockDim.y; }
 static __device__ __forceinline__ int64_t gpul_gridsize_z() { return int64_t(gridDim.z) * blockDim.z; }
 
-} /* namespace */
-
-#define GPUL__STRIDE(i, n, axis)                                                                                       \
-    for (int64_t i = gpul_grid_##axis(), gpul__step_##i = gpul_gridsize_##axis(); i < (n); /* fault: past */           \
-         i += gpul__step_##i)
-#define GPUL_GRID_STRIDE(i, n) GPUL__STRIDE(i, n, x)
-#define GPUL_GRID_STRIDE_2D(i, j, ni, nj) GPUL__STRIDE(j, nj, y) GPUL__STRIDE(i, ni, x)
-#define GPUL_GRID_STRIDE_3D(i, j, k, ni, nj, nk) GPUL__STRIDE(k, nk, z) GPUL_GRID_STRIDE_2D(i, j, ni, nj)
-
-#ifdef GPULITE_CPU_STANDIN
-#define GPUL_SHARED(T, name) T *const name = static_cast<T *>(standin_dynamic_shared())
-#else
-#define GPUL_SHARED(T, name)                                                                                           \
-    extern __shared__ __align__(128) unsigned char gpul__dynamic[];                                                    \
-    T *const name = reinterpret_cast<T *>(gpul__dynamic)
-#endif
-
-namespace {
-
 /* By compare-and-swap: as integers, a NaN of either sign would not stay. The first one, of 0 and 0, only reads. */
 template <typename Word, typename T>
 static __device__ __forceinline__ T gpul__atomic_extreme(T *address, T value, bool larger) {
@@ -1369,6 +1350,21 @@ static __device__ __forceinline__ double gpul_atomic_max(double *address, double
 }
 
 } /* namespace */
+
+#define GPUL__STRIDE(i, n, axis)                                                                                       \
+    for (int64_t i = gpul_grid_##axis(), gpul__step_##i = gpul_gridsize_##axis(); i < (n); /* fault: past */           \
+         i += gpul__step_##i)
+#define GPUL_GRID_STRIDE(i, n) GPUL__STRIDE(i, n, x)
+#define GPUL_GRID_STRIDE_2D(i, j, ni, nj) GPUL__STRIDE(j, nj, y) GPUL__STRIDE(i, ni, x)
+#define GPUL_GRID_STRIDE_3D(i, j, k, ni, nj, nk) GPUL__STRIDE(k, nk, z) GPUL_GRID_STRIDE_2D(i, j, ni, nj)
+
+#ifdef GPULITE_CPU_STANDIN
+#define GPUL_SHARED(T, name) T *const name = static_cast<T *>(standin_dynamic_shared())
+#else
+#define GPUL_SHARED(T, name)                                                                                           \
+    extern __shared__ __align__(128) unsigned char gpul__dynamic[];                                                    \
+    T *const name = reinterpret_cast<T *>(gpul__dynamic)
+#endif
 
 template <typename T, unsigned N> struct gpul_view {
     static_assert(N >= 1 && N <= GPUL_MAX_DIMS, "gpul_view<T, N>: N is 1 to 4");
@@ -2628,11 +2624,12 @@ static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from,
 static int32_t gpul__stream_number(gpul_stream stream) {
     static GPUL__THREAD_LOCAL int32_t of_thread; /* its cudaStreamPerThread's, which is another stream in each */
     const int64_t handle = (int64_t)(intptr_t)stream;
-    gpul__stream_slot *const slot = gpul__stream_slot_of(stream, handle, handle);
+    gpul__stream_slot *slot;
     if (stream == cudaStreamPerThread) {
         if (of_thread == 0) of_thread = (int32_t)(gpul__atomic_add(&gpul__shared.streams_made, 1) % INT32_MAX) + 1;
         return of_thread; /* fault: stream-per-thread */
     }
+    slot = gpul__stream_slot_of(stream, handle, handle);
     return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
 }
 
