@@ -7529,6 +7529,7 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
                  : kTileN == 32 ? 32
                                 : 16,
         kSteps = kSlice,
+        kStepOfB = 0, /* the step in which B's copies are issued; A's are in the first */
         kStages = sizeof(T) == sizeof(Compute) ? kDepth : 2,
         kTransposed = 1,
         kForms = sizeof(T) == sizeof(Compute) ? 4 : 1,
@@ -7597,6 +7598,7 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
 #endif
         kLoaded = kDeep / kApart, /* of a step, those that a lane loads, kApart from each other */
         kSteps = kSlice / kDeep,
+        kStepOfB = kSteps - 1,
         kStages = kDepth,
         kTransposed = 0,
         kForms = 8,
@@ -7607,8 +7609,8 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kSplitK = int(kSums) < 64,
         kPitch = kN + 8
     };
-    static_assert(kAcross > 1, "A is read behind the first column of products");
-    double sum[kDown][kAcross][4], x[2][kDown][2][kLoaded], y[kAcross][kColumns][kLoaded];
+    static_assert(kAcross > 1 && kSteps % 2 == 0, "A is read behind the second product of a row; two places in turns");
+    double sum[kDown][kAcross][4], x[kDown + 1][2][kLoaded], y[2][kAcross][kColumns][kLoaded];
     int row, col, g, t;
 
     __device__ __forceinline__ void begin() {
@@ -7619,36 +7621,40 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         col = warp / (kM / kWarpM) * kWarpN;
         gpul__gemm_zero(sum);
     }
-    template <int kForm> __device__ __forceinline__ void load_x(int step, const double *a) {
+    template <int kForm> __device__ __forceinline__ void load_x(int i, int step, const double *a) {
         enum { kRow = kForm & 1 ? kSlice + 4 : 1, kStep = kForm & 1 ? 1 : kM + 4 };
-        a += (row + g) * kRow + (step * kDeep + (kApart > 1 ? t : 0)) * kStep;
-        GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i) {
+        a += (row + i * 16 + g) * kRow + (step * kDeep + (kApart > 1 ? t : 0)) * kStep;
+        GPUL__UNROLL_FOR (int h = 0; h < 2; ++h) {
             GPUL__UNROLL_FOR (int k = 0; k < kLoaded; ++k)
-                x[step % 2][i / 2][i % 2][k] = a[i * 8 * kRow + k * kApart * kStep];
+                x[slot(i, step)][h][k] = a[h * 8 * kRow + k * kApart * kStep];
         }
     }
     template <int kForm> __device__ __forceinline__ void load_y(int j, int step, const double *b) {
         enum { kCol = kForm & 2 ? kSlice + 4 : 1, kStep = kForm & 2 ? 1 : kN + 4 };
         b += (col + j * 8 + (kColumns == 1 ? g : 2 * t)) * kCol + (step * kDeep + (kApart > 1 ? t : 0)) * kStep;
         GPUL__UNROLL_FOR (int c = 0; c < kColumns; ++c) {
-            GPUL__UNROLL_FOR (int k = 0; k < kLoaded; ++k) y[j][c][k] = b[c * kCol + k * kApart * kStep];
+            GPUL__UNROLL_FOR (int k = 0; k < kLoaded; ++k) y[step % 2][j][c][k] = b[c * kCol + k * kApart * kStep];
         }
     }
+    /* the place of A's rows: the last ones have two, in turns */
+    static __device__ __forceinline__ int slot(int i, int step) { return i + 1 == kDown ? i + step % 2 : i; }
     template <int kForm> __device__ __forceinline__ void load(int step, const double *a, const double *b) {
-        load_x<kForm>(step, a);
+        GPUL__UNROLL_FOR (int i = 0; i < kDown; ++i) load_x<kForm>(i, step, a);
         GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j) load_y<kForm>(j, step, b);
     }
+    /* A load into a register that a product has just begun to read would wait for it. So rows of A are loaded two products
+     * after their last one; the last rows, and columns of B, have two places in turns. */
     template <int kForm>
     __device__ __forceinline__ void multiply(int step, int next, const double *from_a, const double *from_b) {
-        GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j) {
-            GPUL__UNROLL_FOR (int k = 0; k < kDown; ++k) {
-                const int i = j % 2 ? kDown - 1 - k : k;
+        GPUL__UNROLL_FOR (int i = 0; i < kDown; ++i) {
+            GPUL__UNROLL_FOR (int l = 0; l < kAcross; ++l) {
+                const int j = i % 2 ? kAcross - 1 - l : l;
                 double(&c)[4] = sum[i][j];
-                const double(&a)[2][kLoaded] = x[step % 2][i], (&b)[kColumns][kLoaded] = y[j];
+                const double(&a)[2][kLoaded] = x[slot(i, step)], (&b)[kColumns][kLoaded] = y[step % 2][j];
 #ifndef GPUL__COPIES_ASYNC
-                for (int l = 0; l < 4; ++l) {
+                for (int e = 0; e < 4; ++e) {
                     for (int s = 0; s < kLoaded; ++s)
-                        c[l] = gpul__gemm_fma(a[l / 2][s], b[l % 2][s], c[l]); /* fault: matmul-fused */
+                        c[e] = gpul__gemm_fma(a[e / 2][s], b[e % 2][s], c[e]); /* fault: matmul-fused */
                 }
 #elif __CUDA_ARCH__ >= 900
                 asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -7665,11 +7671,14 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
                         : "d"(a[1][s]), "d"(b[0][s]));
                 }
 #endif
-                if (k == 0 && j > 0) load_y<kForm>(j - 1, next, from_b); /* the columns before are done */
-                if (k == 0 && j == 1) load_x<kForm>(next, from_a);
+                if (l == 1 && i > 0) load_x<kForm>(i - 1, next, from_a);
+                if (l == 0) { /* a row's share of the columns */
+                    GPUL__UNROLL_FOR (int n = i * kAcross / kDown; n < (i + 1) * kAcross / kDown; ++n)
+                        load_y<kForm>(n, next, from_b);
+                    if (i + 1 == kDown) load_x<kForm>(i, next, from_a);
+                }
             }
         }
-        load_y<kForm>(kAcross - 1, next, from_b);
     }
     template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
         GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i) {
@@ -7693,9 +7702,11 @@ template <typename S> struct gpul__gemm_operands {
         kWholeTile = int(S::kM) * int(S::kPitch), /* the tile, at the end */
         kSharedBytes = (int(kRing) > int(kWholeTile) ? int(kRing) : int(kWholeTile)) * sizeof(Compute)
     };
-    /* the next slice, of which `left` steps are in K */
-    template <int kForm> __device__ __forceinline__ void fetch(Compute *stage, int left) {
+    /* the next slice of A, and then of B, of which `left` steps are in K */
+    template <int kForm> __device__ __forceinline__ void fetch_a(Compute *stage, int left) {
         a.template fetch<kForm % 2 + kForm / 4 * 2>(stage, left);
+    }
+    template <int kForm> __device__ __forceinline__ void fetch_b(Compute *stage, int left) {
         b.template fetch<kForm / 2>(stage + kSizeA, left);
         gpul__commit_copies();
     }
@@ -7720,7 +7731,8 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
     const auto steps = [last](int32_t more) { return more > 1 ? int32_t(S::kSlice) : more == 1 ? last : 0; };
     GPUL__UNROLL_NOT
     for (Compute *stage = shared; stage != end; stage += kStage, --slices) {
-        operands.template fetch<kForm>(stage, steps(slices));
+        operands.template fetch_a<kForm>(stage, steps(slices));
+        operands.template fetch_b<kForm>(stage, steps(slices));
         operands.put(stage);
     }
     gpul__wait_for_copies<S::kStages - 2>();
@@ -7730,7 +7742,8 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
     GPUL__UNROLL_NOT
     for (; slices > 1 - int(S::kStages); --slices) {
         GPUL__UNROLL_FOR (int step = 0; step < S::kSteps; ++step) {
-            if (step == 0) operands.template fetch<kForm>(to, next);
+            if (step == 0) operands.template fetch_a<kForm>(to, next);
+            if (step == S::kStepOfB) operands.template fetch_b<kForm>(to, next);
             if (step + 1 == S::kSteps) {
                 operands.put(to);
                 gpul__wait_for_copies<S::kStages - 2>();
@@ -9340,9 +9353,9 @@ static __device__ __forceinline__ void gpul__tensor_store_rest(const gpul__gemm_
         if (m < p.M && n + i < p.N) to[i] = x[i];
     }
 }
-/* Results of 16-bit types. They pass through shared memory, 64 columns at a time, in one of two places. From there bulk
- * copies take them while the next tile is computed, in boxes of so many columns that they fill the tile. Where C is not
- * aligned, the warps take them, whose lanes then write neighbouring elements. */
+/* Results of 16-bit types. They pass through shared memory, in rounds of two boxes of 64 columns. From there bulk copies
+ * take them while the next tile is computed, in boxes of so many columns that they fill the tile. Where C is not aligned,
+ * the warps take them, whose lanes then write neighbouring elements. */
 static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&sum)[gpul__tensor_sums],
                                                                 const gpul__gemm_view &v, const CUtensorMap *map,
                                                                 const gpul__tensor_work &work, int width, int consumer,
@@ -9363,11 +9376,10 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
             GPUL__UNROLL_FOR (int i = 0; i < 16; ++i)
                 two[i] = gpul__tensor_narrow<false>(sum[g * 32 + 2 * i], sum[g * 32 + 2 * i + 1]);
         }
-        if (first) { /* the copies of the tile before, or the copy before the last one */
-            if (g == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-            else asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+        if (g % 2 == 0) { /* the copies of the round before have read the boxes */
+            if (first) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+            gpul__consumer_barrier(consumer);
         }
-        gpul__consumer_barrier(consumer);
         GPUL__UNROLL_FOR (uint32_t j = 0; j < 8; j += 2) {
             asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
                              box + gpul__tensor_chunk_at(row, j + lane / 16, log2)),
@@ -9375,13 +9387,17 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
                          : "memory");
         }
         if (v.plan.c_bulk) {
-            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-            gpul__consumer_barrier(consumer);
-            if (first) {
-                for (uint32_t col = 0; col < 64 && g * 64 + int(col) < width; col += wide)
-                    gpul__tensor_store(map, box + col * 128, int32_t(work.n + col) + g * 64, int32_t(work.m),
-                                       int32_t(work.item));
-                asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+            const int begin = g / 2 * 128, end = (g + 1) * 64; /* columns of the round */
+            if (g % 2 == 1 || end >= width) {
+                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                gpul__consumer_barrier(consumer);
+                if (first) {
+                    GPUL__UNROLL_NOT
+                    for (int col = begin; col < end && col < width; col += int(wide))
+                        gpul__tensor_store(map, boxes + uint32_t(col - begin) * 128, int32_t(work.n) + col,
+                                           int32_t(work.m), int32_t(work.item));
+                    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+                }
             }
             gpul__tensor_store_rest(p, work, g * 64, width, warp, box, log2);
         } else {
@@ -9733,13 +9749,13 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
 }
 
 /* Is an operand copied to shared memory 16 bytes at a time? Not if it is f64, contiguous along K, and its slices, which
- * are 128 bytes of a row, straddle two lines: such copies pass by the first cache, so L2 would be asked for both lines
- * twice. */
+ * are 128 bytes of a row, begin within a sector of 32 bytes: such copies pass by the first cache, so L2 would be asked for
+ * sectors twice. */
 static inline bool gpul__gemm_by_vectors(const gpul__gemm_matrix &x, int64_t element, bool along_k) {
-    const int64_t line = element == 8 && along_k ? 128 : 1;       /* fault: matmul-straddling */
+    const int64_t sector = element == 8 && along_k ? 32 : 1;      /* fault: matmul-straddling */
     const int64_t steps = x.pitch | x.steps;                      /* fault: batch-alignment */
     return gpul__gemm_aligned(x.data, steps, element, x.dense) && /* fault: matmul-whole-groups */
-           gpul__aligned(x.data, size_t(line)) && steps * element % line == 0;
+           gpul__aligned(x.data, size_t(sector)) && steps * element % sector == 0;
 }
 
 /* Tiles of gpul__gemm_kernel, _short_kernel and _thin_kernel, and about what they take, in cycles: a step along K beside
@@ -9756,22 +9772,12 @@ struct gpul__gemm_tile {
     bool thin;       /* gpul__gemm_thin_kernel */
 };
 template <typename S>
-static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, int32_t alone, int32_t end, int32_t add) {
-    return gpul__gemm_tile{gpul__gemm_kernel<S>,
-                           S::kM,
-                           S::kN,
-                           S::kThreads,
-                           int32_t(gpul__gemm_operands<S>::kSharedBytes),
-                           S::kBlocksPerSM,
-                           busy,
-                           sizeof(typename S::T) == 4 ? 9 / 256.0
-                           : sizeof(typename S::T) == 8 ? 1 / 64.0
-                                                        : 0,
-                           alone,
-                           end,
-                           S::kSplitK ? add : 0,
-                           0,
-                           false};
+static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, int32_t alone, int32_t end,
+                                                    int32_t add) {
+    return gpul__gemm_tile{
+        gpul__gemm_kernel<S>, S::kM, S::kN,  S::kThreads, int32_t(gpul__gemm_operands<S>::kSharedBytes),
+        S::kBlocksPerSM,      busy,  single, alone,       end,
+        S::kSplitK ? add : 0, 0,     false};
 }
 template <typename T>
 static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(double busy, int32_t alone, int32_t end) {
@@ -9815,18 +9821,19 @@ enum { gpul__gemm_tile_count = 8 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
     gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(                                   \
-        sizeof(T) == 2 ? 54 : 35, sizeof(T) == 2 ? 130 : 98, 1500, 600),                                               \
-        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 4>>(sizeof(T) == 2 ? 17 : 11.375,                       \
-                                                                   sizeof(T) == 2 ? 51 : 38, 560, 150)
+        sizeof(T) == 2 ? 54 : 35, sizeof(T) == 2 ? 0 : 9 / 256., sizeof(T) == 2 ? 130 : 98, 1500, 600),                \
+        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 4>>(                                                    \
+            sizeof(T) == 2 ? 17 : 11.375, sizeof(T) == 2 ? 0 : 9 / 256., sizeof(T) == 2 ? 51 : 38, 560, 150)
     static const gpul__gemm_tile tiles[3][gpul__gemm_tile_count] = {
-        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(285, 288, 10500, 0),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(71, 93, 2750, 700), GPUL__GEMM_TILES(float),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(12.5, 39, 560, 110),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(13, 41, 560, 110),
+        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(285, 9 / 256., 288, 10500, 0),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(71, 9 / 256., 93, 2750, 700),
+         GPUL__GEMM_TILES(float),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(12.5, 9 / 256., 39, 560, 110),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(13, 9 / 256., 41, 560, 110),
          gpul__gemm_short_tile_of<float>(90, 20, 1000), gpul__gemm_thin_tile_of<float>()},
-        {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 64, 32, 1, 4>>(127, 127, 12700, 0),
-         gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(34.375, 52, 2650, 1000),
-         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(15.375, 28, 800, 160),
+        {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 64, 32, 1, 4>>(125, 2 / 256., 125, 11500, 0),
+         gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(33, 2 / 256., 45, 2700, 900),
+         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(13.5, 14 / 256., 20, 950, 200),
          gpul__gemm_short_tile_of<double>(85, 20, 1500), gpul__gemm_thin_tile_of<double>()},
         {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500),
          gpul__gemm_thin_tile_of<gpul__gemm_16>()}};
@@ -9871,16 +9878,18 @@ static inline double gpul__gemm_time(const gpul__gemm_tile &tile, double singles
     const double time = double(part) * (all > tile.alone ? all : tile.alone) + double(mine) * tile.end;
     if (splits == 1) return time;
     return time + double(mine * tile.m * tile.n) / 8 + double(gpul__gemm_added(splits)) * tile.add +
-           (splits > gpul__gemm_fan ? 3300 : 300);
+           (splits > gpul__gemm_fan ? 5500 : 2500);
 }
-/* Of elements copied alone, those along K, which are transposed on the way, count twice. */
-static inline int32_t gpul__gemm_singles(bool along_k, bool vector) { return along_k ? 2 : !vector; }
+/* Of elements copied alone, those along K count twice. There f64 alone is copied by vectors: others are transposed. */
+static inline int32_t gpul__gemm_singles(gpul_dtype dtype, bool along_k, bool vector) {
+    return vector && (!along_k || dtype == GPUL_F64) ? 0 : along_k ? 2 : 1;
+}
 /* The tile that takes least. shared_bytes: what a block may have. */
 static int32_t gpul__gemm_best_tile(const gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t part, int64_t sms,
                                     int64_t shared_bytes) {
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
-    const int32_t of_a = gpul__gemm_singles(p->a_col == 1, plan->a_vector != 0),
-                  of_b = gpul__gemm_singles(p->b_row == 1, plan->b_vector != 0);
+    const int32_t of_a = gpul__gemm_singles(p->dtype, p->a_col == 1, plan->a_vector != 0),
+                  of_b = gpul__gemm_singles(p->dtype, p->b_row == 1, plan->b_vector != 0);
     double least = 1e300;
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
@@ -9941,7 +9950,7 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n) * batch, warps = tile.threads / 32;
         if (double(count * p->K) * tile.busy > shortest * double(sms)) continue;
         /* results do not depend on how operands are copied: as many elements alone as there are on average */
-        const double singles = 1.25 * (tile.m + tile.n);
+        const double singles = (p->dtype == GPUL_F64 ? .75 : 1.25) * (tile.m + tile.n);
         const int64_t slots = tile.thin ? 4 * tile.blocks_per_sm : warps < 4 ? 4 / warps : 1;
         gpul__gemm_split(
             plan, &shortest, p->K, count, sms * slots, tile.thin ? 3 : 9, tile.add ? most : 1, 32, 64,
