@@ -3107,8 +3107,8 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const ty
     }
 }
 
-/* Registers of a thread: of operations with one small input and small results, as many as leave room for five blocks of
- * 128 threads on a multiprocessor, or for six, of halves. Left alone, the compiler takes more, for rows that are close. */
+/* Registers of a thread: of operations with one input of 2 or 4 bytes and small results, as many as leave room for five
+ * blocks of 128 threads on a multiprocessor, or for six. Left alone, the compiler takes more, for rows that are close. */
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1204
 #define GPUL__COLUMNS_BOUNDS(Op) __maxnreg__(gpul__columns_registers<Op>::value)
 #else
@@ -3117,10 +3117,10 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const ty
 template <typename Op> struct gpul__columns_registers {
     enum {
         kElement = gpul__size_of<typename Op::X>::value,
-        kSmall = sizeof(typename Op::Acc) <= 4 && kElement > 1 && std::is_same<typename Op::Y, gpul__none>::value,
-        value = !kSmall         ? 128
-                : kElement == 2 ? 80
-                                : 96
+        kResult = kElement > 1 && std::is_same<typename Op::Y, gpul__none>::value ? sizeof(typename Op::Acc) : 16,
+        value = kResult <= 4                    ? (kElement == 2 ? 80 : 96)
+                : kResult <= 8 && kElement == 2 ? 96
+                                                : 128
     };
 };
 
