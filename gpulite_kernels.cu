@@ -9823,13 +9823,13 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
     gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(                                   \
         sizeof(T) == 2 ? 54 : 35, sizeof(T) == 2 ? 0 : 9 / 256., sizeof(T) == 2 ? 130 : 98, 1500, 600),                \
         gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 4>>(                                                    \
-            sizeof(T) == 2 ? 17 : 11.375, sizeof(T) == 2 ? 0 : 9 / 256., sizeof(T) == 2 ? 51 : 38, 560, 150)
+            sizeof(T) == 2 ? 17 : 12.5, sizeof(T) == 2 ? 0 : 9 / 256., sizeof(T) == 2 ? 51 : 38, 560, 150)
     static const gpul__gemm_tile tiles[3][gpul__gemm_tile_count] = {
-        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(285, 9 / 256., 288, 10500, 0),
+        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(285, 9 / 256., 288, 11750, 0),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(71, 9 / 256., 93, 2750, 700),
          GPUL__GEMM_TILES(float),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(12.5, 9 / 256., 39, 560, 110),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(13, 9 / 256., 41, 560, 110),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(13.5, 9 / 256., 39, 560, 110),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(13.75, 9 / 256., 41, 560, 110),
          gpul__gemm_short_tile_of<float>(90, 20, 1000), gpul__gemm_thin_tile_of<float>()},
         {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 64, 32, 1, 4>>(125, 2 / 256., 125, 11500, 0),
          gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(33, 2 / 256., 45, 2700, 900),
@@ -9869,13 +9869,18 @@ static inline int64_t gpul__gemm_added(int64_t splits) {
 }
 
 /* What C in so many splits takes, in cycles, with so many elements of a tile's steps copied alone. A multiprocessor has
- * so many tiles. They take as long as its fullest scheduler, one of four, which has whole warps. Splits leave for scratch
- * memory, and are added, 16 at a time. */
+ * so many tiles. A step takes as long as its fullest scheduler, one of four, which has whole warps. What a multiprocessor
+ * has no room for is a round of its own; from the third round on, blocks are out of step. Splits leave for scratch memory,
+ * and are added, 16 at a time. */
 static inline double gpul__gemm_time(const gpul__gemm_tile &tile, double singles, int64_t tiles, int64_t splits,
                                      int64_t part, int64_t sms) {
-    const int64_t mine = gpul_ceil_div(tiles * splits, sms), warps = tile.threads / 32;
-    const double all = double((mine * warps + 3) / 4 * 4) / double(warps) * (tile.busy + tile.single * singles);
-    const double time = double(part) * (all > tile.alone ? all : tile.alone) + double(mine) * tile.end;
+    const int64_t mine = gpul_ceil_div(tiles * splits, sms), warps = tile.threads / 32, room = tile.blocks_per_sm;
+    const auto step = [&](int64_t blocks) {
+        const double all = double((blocks * warps + 3) / 4 * 4) / double(warps) * (tile.busy + tile.single * singles);
+        return all > tile.alone ? all : tile.alone;
+    };
+    const double steps = mine > room && mine < 2 * room ? step(room) + step(mine - room) : step(mine);
+    const double time = double(part) * steps + double(mine) * tile.end;
     if (splits == 1) return time;
     return time + double(mine * tile.m * tile.n) / 8 + double(gpul__gemm_added(splits)) * tile.add +
            (splits > gpul__gemm_fan ? 5500 : 2500);
