@@ -10010,7 +10010,7 @@ struct gpul__tensor_tile {
     int32_t m, n, cluster_m, cluster_n;
 };
 enum {
-    gpul__tensor_gather_time = 365, /* a slice of an operand that is gathered, ns */
+    gpul__tensor_gather_time = 400, /* a slice of an operand that is gathered, ns */
     gpul__tensor_add_time = 400     /* 64 x 64 sums of a split */
 };
 /* Up to eight splits of a tile may be a cluster, of a power of two blocks. */
@@ -10260,12 +10260,11 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     double least = best.time;
     const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
                   b_bytes = plan->b_pitch * (wide ? p->N : b.rows) * element;
-    /* at least what the host takes for two launches */
+    /* another launch, and what is read and written again */
     const auto with_copies = [&](double time, bool of_a, bool of_b) {
         const double bytes = (of_a ? double(p->a_batch ? plan->batch : 1) * double(a_bytes) : 0) +
                              (of_b ? double(p->b_batch ? plan->batch : 1) * double(b_bytes) : 0);
-        const double both = bytes > 0 ? time + 2500 + bytes / 1370 : time;
-        return bytes > 0 && both < 6000 ? 6000 : both;
+        return bytes > 0 ? time + 4500 + bytes / 1370 : time;
     };
     const int32_t unmapped = wide ? 0 : (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0);
     if (unmapped) least = with_copies(least, unmapped & 1, unmapped & 2);
