@@ -10024,10 +10024,13 @@ static inline int32_t gpul__tensor_room(const gpul__machine &machine, int32_t lo
 }
 
 /* What a choice of tiles depends on: C in so many splits, whether bulk copies take it to memory, whether tiles may be in
- * clusters, and whether operands are gathered. */
+ * clusters, and whether operands are gathered; what a line of each operand takes to come from L2, in lines that begin
+ * where one begins in memory; and that B's columns come in boxes of so many. */
 struct gpul__tensor_task {
     int64_t m, n, batch, splits, slices;
     bool bulk, clusters, gathers;
+    double lines_m, lines_n;
+    int32_t box;
     double room[4]; /* clusters of 1, 2, 4 and 8 blocks that run at a time, one over them; 0: none */
     void set_room(const gpul__machine &machine) {
         room[0] = 1.0 / machine.sms;
@@ -10042,7 +10045,7 @@ struct gpul__tensor_way {
 };
 /* What a slice of a tile takes, in nanoseconds, about as on an H200: the tensor cores; and to reach shared memory. */
 static inline double gpul__tensor_multiply_time(int32_t m, int32_t n) { return m * n * 0.0177; }
-static inline double gpul__tensor_store_time(int32_t m, int32_t n) { return (m + n) * 0.74; }
+static inline double gpul__tensor_store_time(int32_t m, int32_t n) { return (m + n) * 0.8; }
 static inline double gpul__tensor_least_time(int32_t m, int32_t n) {
     const double multiply = gpul__tensor_multiply_time(m, n), store = gpul__tensor_store_time(m, n);
     return multiply > store ? multiply : store;
@@ -10059,9 +10062,10 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
     static const double part[4] = {1, 0.5, 0.25, 0.125};
     const int64_t down = m == 128 ? (task.m + 127) >> 7 : (task.m + 63) >> 6,
                   across = int64_t(uint32_t(task.n + n - 1) / uint32_t(n));
-    const double multiply = gpul__tensor_multiply_time(m, n), store = gpul__tensor_store_time(m, n),
+    const int32_t columns = int32_t(gpul__round_up(n, task.box)); /* that are copied */
+    const double multiply = gpul__tensor_multiply_time(m, n), store = gpul__tensor_store_time(m, columns),
                  sums = m * n / 4096.0, slices = double(task.slices), count = double(task.batch * task.splits);
-    const double end = m == 128 ? 340 + (task.bulk ? 11.0 : 19.0) * n : 340 + (task.bulk ? 4.2 : 9.0) * n;
+    const double end = task.bulk ? 490 + (m == 128 ? 11.0 : 3.5) * n : 340 + (m == 128 ? 19.0 : 7.0) * n;
     double leave = 0, add = 0; /* sums that leave for scratch memory, and what adds them up */
     if (task.splits > 1) {
         leave = 300 + 850 * sums;
@@ -10077,19 +10081,21 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
         for (int32_t j = 0; i + j < 4 && int64_t(1) << j <= across; ++j) {
             if (i + j > 0 && (!task.clusters || task.room[i + j] == 0)) continue;
             if (j > 0 && load <= multiply) break; /* more would gain nothing */
-            load = (m * part[j] + n * part[i]) * 0.91 + store;
+            load = (m * part[j] * task.lines_m + columns * part[i] * task.lines_n) * 0.85 + store;
             const double all = slices * (task.gathers ? slice : (load > multiply ? load : multiply) + 11),
-                         one = all + end + leave + (i + j ? 400 : 0); /* clusters begin later */
-            const double next = m == 128 || task.gathers ? one : one * 0.83 > all ? one * 0.83 : all;
+                         one = all + end + leave + 120 * (i + j); /* clusters begin later */
+            const double next = m == 128 || task.gathers ? one : one * 0.9 > all ? one * 0.9 : all;
             const int64_t tiles = ((down + (1 << i) - 1) >> i) * ((across + (1 << j) - 1) >> j);
             const double time = one + (waves(double(tiles) * count, i + j) - 1) * next + add;
             if (time < best->time) *best = {time, {m, n, 1 << i, 1 << j}, 1};
         }
-        if (load > 0 && load <= multiply && (m + n * part[i]) * 0.91 + store <= multiply) break;
+        if (load > 0 && load <= multiply &&
+            (m * task.lines_m + columns * part[i] * task.lines_n) * 0.85 + store <= multiply)
+            break;
     }
     const int32_t together = gpul__tensor_cluster(task.splits), log2 = gpul__tensor_log2(together);
     if (together == 1 || task.room[log2] == 0 || n % (8 * together) != 0) return;
-    const double load = (m + n) * 0.91 + store,
+    const double load = (m * task.lines_m + columns * task.lines_n) * 0.85 + store,
                  all = slices * (task.gathers ? slice : (load > multiply ? load : multiply) + 11),
                  time = waves(double(down * across * task.batch), log2) *
                         (all + end * part[log2] + 3000 + 1150 * sums); /* blocks finish whole vectors of columns */
@@ -10157,12 +10163,17 @@ static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x, int64_t ele
            (x.rows == 1 || (x.pitch >= x.dense && x.pitch * element % 16 == 0 && x.pitch < most / element));
 }
 
+/* What a line of 128 bytes takes to come from L2, in lines that begin where one begins in memory: others straddle two. */
+static inline double gpul__tensor_lines(const gpul__gemm_matrix &x, int64_t element) {
+    return gpul__aligned(x.data, 128) && (x.pitch | x.steps) * element % 128 == 0 ? 1 : 1.3;
+}
+
 /* Splits, a function of the shape alone and the same for C and C^T. Those to choose from are none, with any tile, and with
  * some tiles as many as fill the GPU, or a cluster. */
 static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
                                const gpul__machine &machine) {
     const int64_t long_side = p->M > p->N ? p->M : p->N, short_side = p->M > p->N ? p->N : p->M;
-    gpul__tensor_task task = {long_side, short_side, 1, 1, gpul_ceil_div(p->K, slice), true, true, false, {}};
+    gpul__tensor_task task = {long_side, short_side, 1, 1, gpul_ceil_div(p->K, slice), true, true, false, 1, 1, 1, {}};
     task.set_room(machine);
     int64_t most = 2 * gpul__gemm_sms / gpul__gemm_tiles_in(long_side, short_side, 128, 128);
     if (most > 128) most = 128;
@@ -10191,11 +10202,13 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
     }
 }
 
-/* Splits, and the way to compute C that takes least. bulk: bulk copies take C to memory; turned: A and B change places.
+/* Splits, and the way to compute C that takes least. bulk: bulk copies take C to memory; turned: A and B change places;
+ * lines, of A and B, and box: as in a task.
  * Each thread keeps the last ones: to find one takes the host up to 2 us, and the same shapes often come again. */
 static gpul__tensor_way gpul__tensor_choose(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
-                                            bool bulk, bool turned, const gpul__machine *machine) {
-    enum { kKept = 64, kKey = 10 };
+                                            bool bulk, bool turned, const double (&lines)[2], int32_t box,
+                                            const gpul__machine *machine) {
+    enum { kKept = 64, kKey = 13 };
     static thread_local struct {
         int64_t key[kKey]; /* all that the choice depends on; M is 0 where nothing is kept */
         int64_t part;
@@ -10208,6 +10221,9 @@ static gpul__tensor_way gpul__tensor_choose(gpul__gemm_plan *plan, const gpul__g
                                plan->batch,
                                slice,
                                (bulk ? 1 : 0) + (turned ? 2 : 0),
+                               int64_t(lines[0] * 10),
+                               int64_t(lines[1] * 10),
+                               box,
                                machine->sms,
                                machine->clusters[0],
                                machine->clusters[1],
@@ -10227,6 +10243,9 @@ static gpul__tensor_way gpul__tensor_choose(gpul__gemm_plan *plan, const gpul__g
                                   bulk,
                                   true,
                                   false,
+                                  lines[turned],
+                                  lines[!turned],
+                                  box,
                                   {}};
         task.set_room(*machine);
         slot.way = gpul__tensor_best_way(task);
@@ -10255,7 +10274,11 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     if (copy_a) plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
     if (copy_b) plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
     plan->c_bulk = !wide && p->N >= 8 && gpul__tensor_mappable(gpul__gemm_c(p), element);
-    gpul__tensor_way best = gpul__tensor_choose(plan, p, slice, plan->c_bulk != 0, plan->held == 2, machine);
+    /* of TF32 all alike: told apart, they made no better plans */
+    const double lines[2] = {copy_a || wide ? 1 : gpul__tensor_lines(a, element),
+                             copy_b || wide ? 1 : gpul__tensor_lines(b, element)};
+    gpul__tensor_way best = gpul__tensor_choose(plan, p, slice, plan->c_bulk != 0, plan->held == 2, lines,
+                                                !wide && p->b_row != 1 ? 64 : 1, machine);
     const int64_t part_slices = gpul_ceil_div(plan->part, slice);
     double least = best.time;
     const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
@@ -10268,7 +10291,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     };
     const int32_t unmapped = wide ? 0 : (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0);
     if (unmapped) least = with_copies(least, unmapped & 1, unmapped & 2);
-    gpul__tensor_task task = {p->M, p->N, plan->batch, plan->splits, part_slices, plan->c_bulk != 0, false, true, {}};
+    gpul__tensor_task task = {p->M, p->N, plan->batch, plan->splits, part_slices, plan->c_bulk != 0, false, true, 1,
+                              1,    1,    {}};
     task.set_room(*machine);
     for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
         if (gathers & ~unmapped) continue;
