@@ -10083,7 +10083,8 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
             if (j > 0 && load <= multiply) break; /* more would gain nothing */
             load = (m * part[j] * task.lines_m + columns * part[i] * task.lines_n) * 0.85 + store;
             const double all = slices * (task.gathers ? slice : (load > multiply ? load : multiply) + 11),
-                         one = all + end + leave + 120 * (i + j); /* clusters begin later */
+                         /* clusters, and tiles whose first slice is gathered, begin later */
+                one = all + end + leave + 120 * (i + j) + (task.gathers ? 700 : 0);
             const double next = m == 128 || task.gathers ? one : one * 0.9 > all ? one * 0.9 : all;
             const int64_t tiles = ((down + (1 << i) - 1) >> i) * ((across + (1 << j) - 1) >> j);
             const double time = one + (waves(double(tiles) * count, i + j) - 1) * next + add;
@@ -10287,7 +10288,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     const auto with_copies = [&](double time, bool of_a, bool of_b) {
         const double bytes = (of_a ? double(p->a_batch ? plan->batch : 1) * double(a_bytes) : 0) +
                              (of_b ? double(p->b_batch ? plan->batch : 1) * double(b_bytes) : 0);
-        return bytes > 0 ? time + 4500 + bytes / 1370 : time;
+        return bytes > 0 ? time + 5000 + bytes / 1370 : time;
     };
     const int32_t unmapped = wide ? 0 : (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0);
     if (unmapped) least = with_copies(least, unmapped & 1, unmapped & 2);
