@@ -9999,7 +9999,7 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
         const int64_t bytes = plan->splits * tiles * tile.m * tile.n * (p->dtype == GPUL_F64 ? 8 : 4);
         gpul__limit_batch(plan, bytes);
         plan->counters = plan->batch * tiles * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
-        plan->scratch_bytes = plan->batch * bytes;
+        plan->scratch_bytes = plan->batch * bytes; /* fault: batch-scratch */
     }
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
 }
@@ -10024,14 +10024,13 @@ static inline int32_t gpul__tensor_room(const gpul__machine &machine, int32_t lo
 }
 
 /* What a choice of tiles depends on: C in so many splits, whether bulk copies take it to memory, whether tiles may be in
- * clusters, and whether operands are gathered; what a line of each operand takes to come from L2, in lines that begin
- * where one begins in memory; and that B's columns come in boxes of so many. */
+ * clusters, and whether operands are gathered; whether lines of the operands straddle two in memory, and whether B's
+ * columns come in whole boxes of 64. */
 struct gpul__tensor_task {
     int64_t m, n, batch, splits, slices;
     bool bulk, clusters, gathers;
-    double lines_m, lines_n;
-    int32_t box;
     double room[4]; /* clusters of 1, 2, 4 and 8 blocks that run at a time, one over them; 0: none */
+    bool straddles_m = false, straddles_n = false, boxes = false;
     void set_room(const gpul__machine &machine) {
         room[0] = 1.0 / machine.sms;
         for (int32_t i = 0; i < 3; ++i) room[i + 1] = machine.clusters[i] > 0 ? 1.0 / machine.clusters[i] : 0;
@@ -10062,7 +10061,8 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
     static const double part[4] = {1, 0.5, 0.25, 0.125};
     const int64_t down = m == 128 ? (task.m + 127) >> 7 : (task.m + 63) >> 6,
                   across = int64_t(uint32_t(task.n + n - 1) / uint32_t(n));
-    const int32_t columns = int32_t(gpul__round_up(n, task.box)); /* that are copied */
+    const int32_t columns = task.boxes ? int32_t(gpul__round_up(n, 64)) : n; /* that are copied */
+    const double lines_m = m * (task.straddles_m ? 1.3 : 1), lines_n = columns * (task.straddles_n ? 1.3 : 1);
     const double multiply = gpul__tensor_multiply_time(m, n), store = gpul__tensor_store_time(m, columns),
                  sums = m * n / 4096.0, slices = double(task.slices), count = double(task.batch * task.splits);
     const double end = task.bulk ? 490 + (m == 128 ? 11.0 : 3.5) * n : 340 + (m == 128 ? 19.0 : 7.0) * n;
@@ -10072,6 +10072,8 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
         add = double(gpul__gemm_added(task.splits)) * n * (gpul__tensor_add_time / 64.0);
         if (task.splits > gpul__gemm_fan) add += 3200;
     }
+    /* a slice, of which a cluster's blocks copy parts to each other */
+    const auto load_time = [&](double of_m, double of_n) { return (lines_m * of_m + lines_n * of_n) * 0.85 + store; };
     const auto waves = [&](double works, int32_t log2) { return double(int64_t((works - 0.5) * task.room[log2])) + 1; };
     /* what clusters, too, take at least */
     const double least = slices * gpul__tensor_least_time(m, n), rounds = waves(double(down * across) * count, 0);
@@ -10081,22 +10083,20 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
         for (int32_t j = 0; i + j < 4 && int64_t(1) << j <= across; ++j) {
             if (i + j > 0 && (!task.clusters || task.room[i + j] == 0)) continue;
             if (j > 0 && load <= multiply) break; /* more would gain nothing */
-            load = (m * part[j] * task.lines_m + columns * part[i] * task.lines_n) * 0.85 + store;
-            const double all = slices * (task.gathers ? slice : (load > multiply ? load : multiply) + 11),
-                         /* clusters, and tiles whose first slice is gathered, begin later */
-                one = all + end + leave + 120 * (i + j) + (task.gathers ? 700 : 0);
+            load = load_time(part[j], part[i]);
+            const double all = slices * (task.gathers ? slice : (load > multiply ? load : multiply) + 11);
+            const double later = 120 * (i + j) + (task.gathers ? 700 : 0); /* when the first slice is there */
+            const double one = all + end + leave + later;
             const double next = m == 128 || task.gathers ? one : one * 0.9 > all ? one * 0.9 : all;
             const int64_t tiles = ((down + (1 << i) - 1) >> i) * ((across + (1 << j) - 1) >> j);
             const double time = one + (waves(double(tiles) * count, i + j) - 1) * next + add;
             if (time < best->time) *best = {time, {m, n, 1 << i, 1 << j}, 1};
         }
-        if (load > 0 && load <= multiply &&
-            (m * task.lines_m + columns * part[i] * task.lines_n) * 0.85 + store <= multiply)
-            break;
+        if (load > 0 && load <= multiply && load_time(1, part[i]) <= multiply) break;
     }
     const int32_t together = gpul__tensor_cluster(task.splits), log2 = gpul__tensor_log2(together);
     if (together == 1 || task.room[log2] == 0 || n % (8 * together) != 0) return;
-    const double load = (m * task.lines_m + columns * task.lines_n) * 0.85 + store,
+    const double load = load_time(1, 1),
                  all = slices * (task.gathers ? slice : (load > multiply ? load : multiply) + 11),
                  time = waves(double(down * across * task.batch), log2) *
                         (all + end * part[log2] + 3000 + 1150 * sums); /* blocks finish whole vectors of columns */
@@ -10164,9 +10164,9 @@ static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x, int64_t ele
            (x.rows == 1 || (x.pitch >= x.dense && x.pitch * element % 16 == 0 && x.pitch < most / element));
 }
 
-/* What a line of 128 bytes takes to come from L2, in lines that begin where one begins in memory: others straddle two. */
-static inline double gpul__tensor_lines(const gpul__gemm_matrix &x, int64_t element) {
-    return gpul__aligned(x.data, 128) && (x.pitch | x.steps) * element % 128 == 0 ? 1 : 1.3;
+/* Do lines of 128 bytes that bulk copies ask for straddle two in memory? */
+static inline bool gpul__tensor_straddles(const gpul__gemm_matrix &x, int64_t element) {
+    return !gpul__aligned(x.data, 128) || (x.pitch | x.steps) * element % 128 != 0;
 }
 
 /* Splits, a function of the shape alone and the same for C and C^T. Those to choose from are none, with any tile, and with
@@ -10174,7 +10174,7 @@ static inline double gpul__tensor_lines(const gpul__gemm_matrix &x, int64_t elem
 static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
                                const gpul__machine &machine) {
     const int64_t long_side = p->M > p->N ? p->M : p->N, short_side = p->M > p->N ? p->N : p->M;
-    gpul__tensor_task task = {long_side, short_side, 1, 1, gpul_ceil_div(p->K, slice), true, true, false, 1, 1, 1, {}};
+    gpul__tensor_task task = {long_side, short_side, 1, 1, gpul_ceil_div(p->K, slice), true, true, false, {}};
     task.set_room(machine);
     int64_t most = 2 * gpul__gemm_sms / gpul__gemm_tiles_in(long_side, short_side, 128, 128);
     if (most > 128) most = 128;
@@ -10204,27 +10204,25 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
 }
 
 /* Splits, and the way to compute C that takes least. bulk: bulk copies take C to memory; turned: A and B change places;
- * lines, of A and B, and box: as in a task.
- * Each thread keeps the last ones: to find one takes the host up to 2 us, and the same shapes often come again. */
+ * straddles (A, B) and boxes: as in a task. Each thread keeps the last ones: to find one takes the host up to 2 us, and
+ * the same shapes often come again. */
 static gpul__tensor_way gpul__tensor_choose(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
-                                            bool bulk, bool turned, const double (&lines)[2], int32_t box,
+                                            bool bulk, bool turned, const bool (&straddles)[2], bool boxes,
                                             const gpul__machine *machine) {
-    enum { kKept = 64, kKey = 13 };
+    enum { kKept = 64, kKey = 10 };
     static thread_local struct {
         int64_t key[kKey]; /* all that the choice depends on; M is 0 where nothing is kept */
         int64_t part;
         int32_t splits;
         gpul__tensor_way way;
     } kept[kKept];
+    const int lines = straddles[0] | straddles[1] << 1; /* fault: matmul-kept-alignment */
     const int64_t key[kKey] = {p->M,
                                p->N,
                                p->K,
                                plan->batch,
                                slice,
-                               (bulk ? 1 : 0) + (turned ? 2 : 0),
-                               int64_t(lines[0] * 10),
-                               int64_t(lines[1] * 10),
-                               box,
+                               bulk | turned << 1 | boxes << 2 | lines << 3,
                                machine->sms,
                                machine->clusters[0],
                                machine->clusters[1],
@@ -10244,10 +10242,10 @@ static gpul__tensor_way gpul__tensor_choose(gpul__gemm_plan *plan, const gpul__g
                                   bulk,
                                   true,
                                   false,
-                                  lines[turned],
-                                  lines[!turned],
-                                  box,
                                   {}};
+        task.straddles_m = straddles[turned];
+        task.straddles_n = straddles[!turned];
+        task.boxes = boxes;
         task.set_room(*machine);
         slot.way = gpul__tensor_best_way(task);
         slot.splits = plan->splits;
@@ -10275,11 +10273,11 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     if (copy_a) plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
     if (copy_b) plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
     plan->c_bulk = !wide && p->N >= 8 && gpul__tensor_mappable(gpul__gemm_c(p), element);
-    /* of TF32 all alike: told apart, they made no better plans */
-    const double lines[2] = {copy_a || wide ? 1 : gpul__tensor_lines(a, element),
-                             copy_b || wide ? 1 : gpul__tensor_lines(b, element)};
-    gpul__tensor_way best = gpul__tensor_choose(plan, p, slice, plan->c_bulk != 0, plan->held == 2, lines,
-                                                !wide && p->b_row != 1 ? 64 : 1, machine);
+    /* not of TF32, for which plans were no better; nor of copies, whose rows are whole lines */
+    const bool straddles[2] = {!wide && !copy_a && gpul__tensor_straddles(a, element),
+                               !wide && !copy_b && gpul__tensor_straddles(b, element)};
+    gpul__tensor_way best = gpul__tensor_choose(plan, p, slice, plan->c_bulk != 0, plan->held == 2, straddles,
+                                                !wide && p->b_row != 1, machine);
     const int64_t part_slices = gpul_ceil_div(plan->part, slice);
     double least = best.time;
     const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
@@ -10292,8 +10290,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     };
     const int32_t unmapped = wide ? 0 : (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0);
     if (unmapped) least = with_copies(least, unmapped & 1, unmapped & 2);
-    gpul__tensor_task task = {p->M, p->N, plan->batch, plan->splits, part_slices, plan->c_bulk != 0, false, true, 1,
-                              1,    1,    {}};
+    gpul__tensor_task task = {p->M, p->N, plan->batch, plan->splits, part_slices, plan->c_bulk != 0, false, true, {}};
     task.set_room(*machine);
     for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
         if (gathers & ~unmapped) continue;
