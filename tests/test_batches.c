@@ -384,9 +384,14 @@ static void test_plans(void) {
         good = one.batch == 1 && many.batch >= 1 && many.batch <= p.batch && many.batch <= 65535;
         good = good && many.splits == one.splits && many.part == one.part && many.tensor == one.tensor &&
                many.packed == one.packed;
-        /* of other tiles, where a stack is not aligned as one product is: what their partial sums may take */
-        good = good && (many.scratch_bytes <= (many.tile == one.tile ? one.scratch_bytes : 64 << 20) ||
-                        many.batch > 1 || many.tensor);
+        /* a stack that is not aligned as one product is may have other tiles; then as many bytes as these have */
+        good = good && (many.scratch_bytes <= one.scratch_bytes || many.batch > 1 || many.tensor ||
+                        (many.tile != one.tile && !many.packed));
+        if (!many.tensor && !many.packed)
+            good = good && many.scratch_bytes == (many.splits > 1
+                                                      ? many.batch * many.splits * many.tiles_m * many.tiles_n *
+                                                            many.tile_m * many.tile_n * (p.dtype == GPUL_F64 ? 8 : 4)
+                                                      : 0);
         /* twice 64 MB, what each block has, and a copy of each operand, which one product may not need */
         good = good && (many.batch == 1 ||
                         many.scratch_bytes <= one.scratch_bytes + (160 << 20) +

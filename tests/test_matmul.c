@@ -1383,6 +1383,52 @@ static void test_plans(void) {
         for (int j = 0; i + j < 4; j++) CHECK(shapes[i][j] > 100);
 }
 
+/* Choices are kept: a plan is the same whatever was planned before, the same shape aligned in another way included. */
+static void test_plans_kept(void) {
+    enum { kShapes = 300 };
+    static gpul__gemm_plan plans[kShapes][2];
+    static gpul__gemm_problem problems[kShapes];
+    gpul__machine machine;
+    int differ = 0;
+    memset(&machine, 0, sizeof machine);
+    machine.sms = 132;
+    machine.shared_optin = 232448;
+    machine.wgmma = 1;
+    random_clusters(&machine);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < kShapes; i++) { /* the second time in the reverse order, so that few are still kept */
+            const int k = pass ? kShapes - 1 - i : i;
+            gpul__gemm_problem *const p = &problems[k];
+            if (pass == 0) {
+                memset(p, 0, sizeof *p);
+                p->dtype = rng_below(2) ? GPUL_F16 : GPUL_BF16;
+                p->M = 64 * (1 + rng_below(100));
+                p->N = 64 * (1 + rng_below(100));
+                p->K = 64 * (1 + rng_below(20));
+                p->a_row = p->b_col = p->K;
+                p->a_col = p->b_row = 1;
+                p->c_row = p->N;
+                p->alpha = 1;
+                p->batch = 1;
+                p->A = p->B = p->C = (void *)plans; /* nothing is read */
+            }
+            for (int j = 0; j < 2; j++) {
+                gpul__gemm_plan plan;
+                p->A = (char *)(((uintptr_t)plans + 127) / 128 * 128) + (pass == j ? 0 : 16); /* on a line, or not */
+                CHECK_INT(gpul__plan_gemm(&plan, p, &machine), 1);
+                if (pass == 0) plans[k][j] = plan;
+                else if (memcmp(&plan, &plans[k][1 - j], sizeof plan) != 0) {
+                    FAIL("plan %d: %lld x %lld x %lld depends on others", k, (long long)p->M, (long long)p->N,
+                         (long long)p->K);
+                    return;
+                }
+            }
+            if (pass == 0) differ += memcmp(&plans[k][0], &plans[k][1], sizeof plans[k][0]) != 0;
+        }
+    }
+    CHECK(differ > kShapes / 10); /* else nothing was compared */
+}
+
 /* A product by the plan of a machine that has fewer multiprocessors, and room for fewer clusters, or none */
 static void other_plan(box *C, double alpha, const box *A, const box *B, double beta, const gpul_gemm_options *options,
                        const gpul__machine *real) {
@@ -1588,6 +1634,7 @@ int main(int argc, char **argv) {
     RUN(test_math_plans);
     RUN(test_recorded);
     RUN(test_plans);
+    RUN(test_plans_kept);
     RUN(test_other_plans);
     RUN(test_errors);
     return check_end();
