@@ -9742,6 +9742,26 @@ static inline gpul__gemm_matrix gpul__gemm_c(const gpul__gemm_problem *p) { /* i
     return {p->C, p->N & ~int64_t(7), p->M, p->c_row, p->c_batch, p->c_steps};
 }
 
+/* The last answers of the host, by what they depend on, which is never all zeros. A key that comes to another one's slot
+ * takes it. */
+template <typename Key, typename Value, int kSlots> struct gpul__kept {
+    struct slot {
+        Key key;
+        Value value;
+        bool is_new; /* the value is not there yet */
+    } slots[kSlots];
+    slot &slot_of(const Key &key) {
+        static_assert(sizeof(Key) % 8 == 0 && (kSlots & (kSlots - 1)) == 0, "whole words; a power of two");
+        uint64_t words[sizeof(Key) / 8], hash = 0;
+        memcpy(words, &key, sizeof key);
+        for (size_t i = 0; i < sizeof(Key) / 8; ++i) hash += words[i] * (0x9e3779b97f4a7c15u * (2 * i + 1));
+        slot &here = slots[(hash >> 32) % kSlots];
+        here.is_new = memcmp(&here.key, &key, sizeof key) != 0; /* fault: matmul-kept-choice */
+        if (here.is_new) here.key = key;
+        return here;
+    }
+};
+
 /* Are groups of four elements, up to 16 bytes, aligned in every row? And, with `dense`, is a row a number of them? */
 static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element, int64_t dense) {
     const int64_t bytes = element * 4 < 16 ? element * 4 : 16;
@@ -10203,60 +10223,6 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
     }
 }
 
-/* Splits, and the way to compute C that takes least. bulk: bulk copies take C to memory; turned: A and B change places;
- * straddles (A, B) and boxes: as in a task. Each thread keeps the last ones: to find one takes the host up to 2 us, and
- * the same shapes often come again. */
-static gpul__tensor_way gpul__tensor_choose(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
-                                            bool bulk, bool turned, const bool (&straddles)[2], bool boxes,
-                                            const gpul__machine *machine) {
-    enum { kKept = 64, kKey = 10 };
-    static thread_local struct {
-        int64_t key[kKey]; /* all that the choice depends on; M is 0 where nothing is kept */
-        int64_t part;
-        int32_t splits;
-        gpul__tensor_way way;
-    } kept[kKept];
-    const int lines = straddles[0] | straddles[1] << 1; /* fault: matmul-kept-alignment */
-    const int64_t key[kKey] = {p->M,
-                               p->N,
-                               p->K,
-                               plan->batch,
-                               slice,
-                               bulk | turned << 1 | boxes << 2 | lines << 3,
-                               machine->sms,
-                               machine->clusters[0],
-                               machine->clusters[1],
-                               machine->clusters[2]};
-    uint64_t mixed = 0;
-    for (const int64_t x : key) mixed = (mixed ^ uint64_t(x)) * 0x9e3779b97f4a7c15u;
-    auto &slot = kept[mixed >> 58];
-    if (memcmp(slot.key, key, sizeof key) != 0) { /* fault: matmul-kept-choice */
-        /* splits are those of an H200, which has room for 66 clusters of two blocks, 30 of four, 15 of eight */
-        const gpul__machine h200 = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}};
-        gpul__tensor_split(plan, p, slice, h200); /* fault: matmul-parts-by-machine */
-        gpul__tensor_task task = {turned ? p->N : p->M,
-                                  turned ? p->M : p->N,
-                                  plan->batch,
-                                  plan->splits,
-                                  gpul_ceil_div(plan->part, slice),
-                                  bulk,
-                                  true,
-                                  false,
-                                  {}};
-        task.straddles_m = straddles[turned];
-        task.straddles_n = straddles[!turned];
-        task.boxes = boxes;
-        task.set_room(*machine);
-        slot.way = gpul__tensor_best_way(task);
-        slot.splits = plan->splits;
-        slot.part = plan->part;
-        memcpy(slot.key, key, sizeof key);
-    }
-    plan->splits = slot.splits;
-    plan->part = slot.part;
-    return slot.way;
-}
-
 /* gpul__tensor_kernel for 16-bit types and TF32. Splits and tile are those that take least. An operand that tensor maps
  * cannot describe is copied. Of 16-bit types one or both are gathered instead, with the smallest tile, where that takes
  * less. One operand of TF32 that is not dense along K passes through registers; if it is B, A and B change places; if
@@ -10276,9 +10242,25 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     /* not of TF32, for which plans were no better; nor of copies, whose rows are whole lines */
     const bool straddles[2] = {!wide && !copy_a && gpul__tensor_straddles(a, element),
                                !wide && !copy_b && gpul__tensor_straddles(b, element)};
-    gpul__tensor_way best = gpul__tensor_choose(plan, p, slice, plan->c_bulk != 0, plan->held == 2, straddles,
-                                                !wide && p->b_row != 1, machine);
+    /* splits are those of an H200, which has room for 66 clusters of two blocks, 30 of four, 15 of eight */
+    const gpul__machine h200 = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}};
+    gpul__tensor_split(plan, p, slice, h200); /* fault: matmul-parts-by-machine */
     const int64_t part_slices = gpul_ceil_div(plan->part, slice);
+    const bool turned = plan->held == 2; /* A and B change places */
+    gpul__tensor_task task = {turned ? p->N : p->M,
+                              turned ? p->M : p->N,
+                              plan->batch,
+                              plan->splits,
+                              part_slices,
+                              plan->c_bulk != 0,
+                              true,
+                              false,
+                              {}};
+    task.straddles_m = straddles[turned];
+    task.straddles_n = straddles[!turned];
+    task.boxes = !wide && p->b_row != 1;
+    task.set_room(*machine);
+    gpul__tensor_way best = gpul__tensor_best_way(task);
     double least = best.time;
     const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
                   b_bytes = plan->b_pitch * (wide ? p->N : b.rows) * element;
@@ -10290,8 +10272,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     };
     const int32_t unmapped = wide ? 0 : (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0);
     if (unmapped) least = with_copies(least, unmapped & 1, unmapped & 2);
-    gpul__tensor_task task = {p->M, p->N, plan->batch, plan->splits, part_slices, plan->c_bulk != 0, false, true, {}};
-    task.set_room(*machine);
+    task.clusters = task.straddles_m = task.straddles_n = task.boxes = false;
+    task.gathers = true;
     for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
         if (gathers & ~unmapped) continue;
         gpul__tensor_way way = {1e300, {64, 64, 1, 1}, 1};
@@ -10374,7 +10356,7 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
  * of 16-bit types, for short K, where C takes the time, nor for few rows or columns, where an operand does; nor for
  * small products, for which the host would take longer to make tensor maps. Emulation packs two dimensions and saves
  * with all three: it takes large products. */
-extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
         p->math == GPUL_MATH_EMULATED ? INT32_MAX / 8 : INT32_MAX - 64; /* emulated: up to four words an element */
@@ -10393,6 +10375,29 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
         gpul__tensor_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
     else gpul__plain_plan(plan, p, machine);
+}
+
+/* All that a plan depends on: of addresses, where they are in a line of 128 bytes */
+struct gpul__gemm_key {
+    gpul__gemm_problem problem;
+    gpul__machine machine;
+};
+static inline const void *gpul__in_line(const void *p) {
+    return reinterpret_cast<const void *>(reinterpret_cast<uintptr_t>(p) % 128);
+}
+/* Each thread keeps its last plans: one takes up to 2 us to make, and the same problems often come again. */
+extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    static thread_local gpul__kept<gpul__gemm_key, gpul__gemm_plan, 32> kept;
+    gpul__gemm_key key = {*p, *machine};
+    key.problem.A = gpul__in_line(p->A); /* fault: matmul-kept-alignment */
+    key.problem.B = gpul__in_line(p->B);
+    key.problem.C = const_cast<void *>(gpul__in_line(p->C));
+    key.problem.alpha = p->alpha != 0;
+    key.problem.beta = 0;
+    key.problem.bias = p->bias ? machine : 0;
+    auto &slot = kept.slot_of(key);
+    if (slot.is_new) gpul__make_gemm_plan(&slot.value, p, machine);
+    *plan = slot.value;
     return 1;
 }
 
@@ -10474,11 +10479,7 @@ struct gpul__tensor_shape {
  * takes up to a microsecond for one, so each thread keeps the last ones: they are the same for the same arguments. */
 static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, int64_t batch, int64_t element,
                                 int32_t rows, int32_t bytes) {
-    enum { kKept = 16 };
-    static thread_local struct {
-        gpul__tensor_shape shape;
-        CUtensorMap map;
-    } kept[kKept];
+    static thread_local gpul__kept<gpul__tensor_shape, CUtensorMap, 16> kept;
     const int64_t pitch = x.rows == 1 ? gpul__round_up(x.dense, 8) : x.pitch;
     const cuuint32_t step[3] = {1, 1, 1}, box[3] = {cuuint32_t(bytes / element), cuuint32_t(rows), 1};
     const gpul__tensor_shape shape = {
@@ -10488,26 +10489,23 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, in
         {box[0], box[1]},
         cuuint32_t(bytes),
         cuuint32_t(element)};
-    const uint64_t mixed = (uint64_t(reinterpret_cast<uintptr_t>(x.data)) / 16 + uint64_t(rows) * 3 + uint64_t(bytes)) *
-                           0x9e3779b97f4a7c15u;
-    auto &slot = kept[mixed >> 60];
-    if (memcmp(&slot.shape, &shape, sizeof shape) != 0) {
+    auto &slot = kept.slot_of(shape);
+    if (slot.is_new) {
         gpul__tensor_encoder encode;
         const int32_t status = gpul__find_encoder(&encode);
+        slot.key.bytes = 0; /* until it is made */
         if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
-        if (encode(&slot.map, element == 4 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 3,
+        if (encode(&slot.value, element == 4 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 3,
                    const_cast<void *>(x.data), shape.extent, shape.stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
                    bytes == 16 ? CU_TENSOR_MAP_SWIZZLE_NONE
                    : bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
                    : bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                  : CU_TENSOR_MAP_SWIZZLE_128B,
-                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS) {
-            slot.shape.bytes = 0;
+                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
             return int32_t(cudaErrorInvalidValue);
-        }
-        slot.shape = shape;
+        slot.key.bytes = shape.bytes;
     }
-    *map = slot.map;
+    *map = slot.value;
     return 0;
 }
 
