@@ -519,6 +519,26 @@ template <int kBy, typename T, int n> static __device__ __forceinline__ void gpu
 static inline int64_t gpul__round_up(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
+/* The last answers of the host, by what they depend on, which is never all zeros. A key that comes to another one's slot
+ * takes it. */
+template <typename Key, typename Value, int kSlots> struct gpul__kept {
+    struct slot {
+        Key key;
+        Value value;
+        bool is_new; /* the value is not there yet */
+    } slots[kSlots];
+    slot &slot_of(const Key &key) {
+        static_assert(sizeof(Key) % 8 == 0 && (kSlots & (kSlots - 1)) == 0, "whole words; a power of two");
+        uint64_t words[sizeof(Key) / 8], hash = 0;
+        memcpy(words, &key, sizeof key);
+        for (size_t i = 0; i < sizeof(Key) / 8; ++i) hash += words[i] * (0x9e3779b97f4a7c15u * (2 * i + 1));
+        slot &here = slots[(hash >> 32) % kSlots];
+        here.is_new = memcmp(&here.key, &key, sizeof key) != 0; /* fault: matmul-kept-choice */
+        if (here.is_new) here.key = key;
+        return here;
+    }
+};
+
 /* Quotient and remainder (*rest) of an index below 2^53, from the rounded 1 / size. A 64-bit division is a subroutine
  * on a GPU, and its call costs registers. */
 static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t size, double inverse, int64_t *rest) {
@@ -4871,9 +4891,94 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
  * lines, a multiprocessor looks up one line a cycle, while memory brings 18 bytes. The constants fit measurements of an
  * H200, of 146 problems in all the ways that there are, to 4 % of the best on average. In a capture no output of one
  * block tile is split. */
+struct gpul__columns_key {         /* all that the choice depends on */
+    int64_t n, across, apart, sms; /* across: threads; apart: an output's elements */
+    int32_t each, lanes, element_bytes, partial_bytes, ordered, vector, captured, unused;
+};
+struct gpul__columns_choice {
+    int32_t width, one_lane, threads, part, pass_levels; /* threads: of a warp tile; part: of a block tile */
+};
+/* Shared memory of so many threads: the results of each, and the halves of its trees over passes and over tiles */
+static int64_t gpul__columns_bytes(const gpul__columns_key &key, int32_t threads, int32_t pass_levels, int32_t width,
+                                   int32_t levels) {
+    return int64_t(key.each) * ((1 + pass_levels) * threads + levels * width) * key.partial_bytes + 16;
+}
+static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, const gpul__reduce_plan *plan,
+                                                 int64_t lane) {
+    const int32_t groups = plan->lanes > key.lanes ? plan->lanes / key.lanes : 1; /* of lanes, one group to a thread */
+    const int64_t most = 48 * 1024; /* of shared memory that needs no permission */
+    const int64_t access = key.each * key.element_bytes;
+    const double resident = 2 * GPUL__REDUCE_THREADS;                           /* threads of a multiprocessor */
+    const int64_t stretch = key.apart * key.element_bytes;                      /* bytes from an element to the next, */
+    const int64_t lanes_apart = stretch * (16 / key.element_bytes) * key.lanes; /* and from a thread's to the next's */
+    const int64_t used = key.ordered ? plan->tile_rows : gpul_ceil_div(key.n, lane * 32);
+    const int32_t rows = int32_t(used < plan->tile_rows ? used : plan->tile_rows); /* vectors of a lane */
+    const double tiles = double(key.n) / (double(plan->tile_rows * lane) * 32);    /* the last may not be a whole one */
+    const int32_t whole = gpul__power_of_two(plan->warp_tiles, gpul__warps);
+    const bool full = double(key.across) * plan->warp_tiles * groups > resident * double(key.sms);
+    /* of a thread to a row */
+    const double accesses = key.vector == 0   ? double(key.each)
+                            : key.vector <= 2 ? double(key.vector)
+                                              : double(stretch) / 16;
+    double least = 0;
+    gpul__columns_choice best = {1, 0, 1, 1, 0};
+    for (int32_t w = GPUL__REDUCE_THREADS; w > 0; w /= 2) {
+        if (w > 1 && key.across <= w / 2) continue;
+        if (w * access < 32 && least > 0) break;
+        const int64_t output_tiles = key.across <= w ? 1 : gpul_ceil_div(key.across, w);
+        const int32_t width_of =
+            key.across <= w ? int32_t(key.across) : int32_t(gpul_ceil_div(key.across, output_tiles));
+        const int64_t row_bytes = width_of * access < 512 ? width_of * access : 512; /* more gain nothing */
+        double narrow = stretch < 64 ? 0.0 : 15 / double(row_bytes);
+        if (full) narrow += 2.7 * narrow * narrow;
+        for (int32_t choice = 0; choice < 5; ++choice) { /* 1, 2, 4 or 8 passes over several lanes; one lane */
+            const int32_t one_lane = choice == 4, passed = one_lane ? 0 : choice;
+            const int32_t deep = one_lane ? plan->lanes : groups >> passed;
+            if (deep < 1 || deep * w > GPUL__REDUCE_THREADS) continue;
+            /* passes are for a device that is full, and not to lead threads of a warp to lines of their own */
+            if (passed > 0 && ((stretch < 64 && lanes_apart << passed >= 128) ||
+                               double(key.across) * plan->warp_tiles * deep < 0.25 * resident * double(key.sms)))
+                continue;
+            const int32_t vectors = (one_lane ? (rows + key.lanes - 1) / key.lanes : rows) << passed;
+            double loads = vectors * (1 + narrow);
+            if (full && stretch < 64) {
+                const double apart = double((one_lane ? stretch * (16 / key.element_bytes) : lanes_apart) << passed);
+                const double lines = accesses * (apart < 128 ? apart / 128 : 1.0);
+                if (18 * lines > double(stretch)) loads *= 18 * lines / double(stretch);
+            }
+            for (int32_t t = whole; t > 0; t /= 2) {
+                int32_t at_once = t, deepest = 0, level = 0;
+                for (; at_once > 1 && at_once * deep * w > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;
+                if (plan->block_tiles > 256 && t < gpul__warps) break;
+                if (key.captured && plan->block_tiles == 1 && t < plan->warp_tiles)
+                    break; /* fault: reduce-captured-columns */
+                const int64_t bytes = gpul__columns_bytes(key, GPUL__REDUCE_THREADS, passed, w, deepest);
+                if (bytes > most) continue; /* fault: reduce-shared */
+                while (1 << level < at_once * deep) ++level;
+                const int32_t splits = (plan->warp_tiles + t - 1) / t, serial = 1 << deepest;
+                const double share = double(output_tiles) * splits / double(key.sms), below = double(int64_t(share));
+                /* of resident threads; the busiest multiprocessor counts twice as much as the mean */
+                double rounds = (share + 2 * (share > below ? below + 1 : below)) / 3 *
+                                double((width_of * deep * at_once + 31) & ~31) / resident;
+                double time = loads * serial;
+                if (splits > 1) {
+                    rounds *= tiles / (double(splits) * t);
+                    time += 3.3;
+                } else if (serial > 1) time = loads * (tiles > at_once ? tiles / at_once : 1.0);
+                time += (0.45 * level + 1.75) * serial;
+                time *= rounds <= 1 ? 0.65 + 0.35 * rounds : rounds + (rounds < 1.25 ? 2.1 * (rounds - 1) : 0.53);
+                if (splits > 1) time += 0.27 * double(splits >> level); /* the last block's */
+                if (least > 0 && time >= least) continue;
+                least = time;
+                best = {w, one_lane, deep, t, passed};
+            }
+        }
+    }
+    return best;
+}
 static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                                int64_t sms, int64_t lane) {
-    const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
+    const int32_t each = reducer->columns, inner = p->outer_ndim - 1;
     plan->kernel = GPUL__REDUCE_COLUMNS;
     const int64_t width = p->outer_shape[inner], access = each * reducer->element_bytes;
     /* contiguous, and few of a thread's columns are beyond the ends of rows, or there is one row */
@@ -4893,83 +4998,27 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
     const int64_t across =
         plan->vector ? p->outputs / width * gpul_ceil_div(width, each) : gpul_ceil_div(p->outputs, each); /* threads */
-    const int32_t groups = plan->lanes > lanes ? plan->lanes / lanes : 1; /* of lanes, one group to a thread */
-    /* Shared memory: results of each thread, and the halves of its trees over passes and over tiles. 48 KB need no
-     * permission. */
-    const int64_t most = 48 * 1024;
-    const auto bytes = [=](int32_t all, int32_t passed, int32_t wide, int32_t deepest) {
-        return int64_t(each) * ((1 + passed) * all + deepest * wide) * reducer->partial_bytes + 16;
-    };
-    const double resident = 2 * GPUL__REDUCE_THREADS;                /* threads of a multiprocessor */
-    const int64_t stretch = p->x_reduce[0] * reducer->element_bytes; /* bytes from an element to the next, */
-    const int64_t lanes_apart = stretch * (16 / reducer->element_bytes) * lanes; /* and from a thread's to the next's */
-    const int64_t used = reducer->ordered ? plan->tile_rows : gpul_ceil_div(p->n, lane * 32);
-    const int32_t rows = int32_t(used < plan->tile_rows ? used : plan->tile_rows); /* vectors of a lane */
-    const double tiles = double(p->n) / (double(plan->tile_rows * lane) * 32);     /* the last may not be a whole one */
-    const int32_t whole = gpul__power_of_two(plan->warp_tiles, gpul__warps);
-    const bool full = double(across) * plan->warp_tiles * groups > resident * double(sms);
-    /* of a thread to a row */
-    const double accesses = plan->vector == 0   ? double(each)
-                            : plan->vector <= 2 ? double(plan->vector)
-                                                : double(stretch) / 16;
-    double least = 0;
-    int32_t threads = 1, part = 1, pass_levels = 0, levels = 0; /* threads: of a warp tile */
-    for (int32_t w = GPUL__REDUCE_THREADS; w > 0; w /= 2) {
-        if (w > 1 && across <= w / 2) continue;
-        if (w * access < 32 && least > 0) break;
-        const int64_t output_tiles = across <= w ? 1 : gpul_ceil_div(across, w);
-        const int32_t width_of = across <= w ? int32_t(across) : int32_t(gpul_ceil_div(across, output_tiles));
-        const int64_t row_bytes = width_of * access < 512 ? width_of * access : 512; /* more gain nothing */
-        double narrow = stretch < 64 ? 0.0 : 15 / double(row_bytes);
-        if (full) narrow += 2.7 * narrow * narrow;
-        for (int32_t choice = 0; choice < 5; ++choice) { /* 1, 2, 4 or 8 passes over several lanes; one lane */
-            const int32_t one_lane = choice == 4, passed = one_lane ? 0 : choice;
-            const int32_t deep = one_lane ? plan->lanes : groups >> passed;
-            if (deep < 1 || deep * w > GPUL__REDUCE_THREADS) continue;
-            /* passes are for a device that is full, and not to lead threads of a warp to lines of their own */
-            if (passed > 0 && ((stretch < 64 && lanes_apart << passed >= 128) ||
-                               double(across) * plan->warp_tiles * deep < 0.25 * resident * double(sms)))
-                continue;
-            const int32_t vectors = (one_lane ? (rows + lanes - 1) / lanes : rows) << passed;
-            double loads = vectors * (1 + narrow);
-            if (full && stretch < 64) {
-                const double apart =
-                    double((one_lane ? stretch * (16 / reducer->element_bytes) : lanes_apart) << passed);
-                const double lines = accesses * (apart < 128 ? apart / 128 : 1.0);
-                if (18 * lines > double(stretch)) loads *= 18 * lines / double(stretch);
-            }
-            for (int32_t t = whole; t > 0; t /= 2) {
-                int32_t at_once = t, deepest = 0, level = 0;
-                for (; at_once > 1 && at_once * deep * w > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;
-                if (plan->block_tiles > 256 && t < gpul__warps) break;
-                if (p->captured && plan->block_tiles == 1 && t < plan->warp_tiles)
-                    break; /* fault: reduce-captured-columns */
-                if (bytes(GPUL__REDUCE_THREADS, passed, w, deepest) > most) continue; /* fault: reduce-shared */
-                while (1 << level < at_once * deep) ++level;
-                const int32_t splits = (plan->warp_tiles + t - 1) / t, serial = 1 << deepest;
-                const double share = double(output_tiles) * splits / double(sms), below = double(int64_t(share));
-                /* of resident threads; the busiest multiprocessor counts twice as much as the mean */
-                double rounds = (share + 2 * (share > below ? below + 1 : below)) / 3 *
-                                double((width_of * deep * at_once + 31) & ~31) / resident;
-                double time = loads * serial;
-                if (splits > 1) {
-                    rounds *= tiles / (double(splits) * t);
-                    time += 3.3;
-                } else if (serial > 1) time = loads * (tiles > at_once ? tiles / at_once : 1.0);
-                time += (0.45 * level + 1.75) * serial;
-                time *= rounds <= 1 ? 0.65 + 0.35 * rounds : rounds + (rounds < 1.25 ? 2.1 * (rounds - 1) : 0.53);
-                if (splits > 1) time += 0.27 * double(splits >> level); /* the last block's */
-                if (least > 0 && time >= least) continue;
-                least = time;
-                plan->width = w;
-                plan->one_lane = one_lane;
-                threads = deep;
-                pass_levels = passed;
-                part = t;
-            }
-        }
-    }
-    plan->passes = 1 << pass_levels;
+    const gpul__columns_key key = {p->n,
+                                   across,
+                                   p->x_reduce[0],
+                                   sms,
+                                   each,
+                                   reducer->lanes,
+                                   reducer->element_bytes,
+                                   reducer->partial_bytes,
+                                   reducer->ordered,
+                                   plan->vector,
+                                   p->captured, /* fault: reduce-kept-captured */
+                                   0};
+    static thread_local gpul__kept<gpul__columns_key, gpul__columns_choice, 32> kept;
+    auto &slot = kept.slot_of(key);
+    if (slot.is_new) slot.value = gpul__choose_columns(key, plan, lane);
+    const gpul__columns_choice &best = slot.value;
+    const int32_t threads = best.threads, part = best.part;
+    int32_t levels = 0;
+    plan->width = best.width;
+    plan->one_lane = best.one_lane;
+    plan->passes = 1 << best.pass_levels;
     plan->output_tiles = gpul_ceil_div(across, plan->width);
     plan->width = int32_t(gpul_ceil_div(across, plan->output_tiles));
     plan->tiles_at_once = 1;
@@ -4983,7 +5032,7 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     plan->threads = int32_t(gpul__round_up(plan->depth * plan->width, 32));
     plan->splits = int32_t(gpul_ceil_div(plan->warp_tiles, plan->tiles * plan->tiles_at_once));
     plan->blocks = plan->output_tiles * plan->splits;
-    plan->shared_bytes = bytes(plan->threads, pass_levels, plan->width, levels);
+    plan->shared_bytes = gpul__columns_bytes(key, plan->threads, best.pass_levels, plan->width, levels);
     if (plan->splits < 2) return;
     plan->counters = plan->output_tiles;
     plan->partials = plan->output_tiles * plan->width * each * plan->splits;
@@ -9741,26 +9790,6 @@ static inline gpul__gemm_matrix gpul__gemm_b(const gpul__gemm_problem *p) {
 static inline gpul__gemm_matrix gpul__gemm_c(const gpul__gemm_problem *p) { /* its whole groups of eight columns */
     return {p->C, p->N & ~int64_t(7), p->M, p->c_row, p->c_batch, p->c_steps};
 }
-
-/* The last answers of the host, by what they depend on, which is never all zeros. A key that comes to another one's slot
- * takes it. */
-template <typename Key, typename Value, int kSlots> struct gpul__kept {
-    struct slot {
-        Key key;
-        Value value;
-        bool is_new; /* the value is not there yet */
-    } slots[kSlots];
-    slot &slot_of(const Key &key) {
-        static_assert(sizeof(Key) % 8 == 0 && (kSlots & (kSlots - 1)) == 0, "whole words; a power of two");
-        uint64_t words[sizeof(Key) / 8], hash = 0;
-        memcpy(words, &key, sizeof key);
-        for (size_t i = 0; i < sizeof(Key) / 8; ++i) hash += words[i] * (0x9e3779b97f4a7c15u * (2 * i + 1));
-        slot &here = slots[(hash >> 32) % kSlots];
-        here.is_new = memcmp(&here.key, &key, sizeof key) != 0; /* fault: matmul-kept-choice */
-        if (here.is_new) here.key = key;
-        return here;
-    }
-};
 
 /* Are groups of four elements, up to 16 bytes, aligned in every row? And, with `dense`, is a row a number of them? */
 static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element, int64_t dense) {

@@ -289,6 +289,7 @@ plant reduce-close-shifted test_reduce:test_close_rows expression 'p[r]' 'gpul__
 plant reduce-shared test_reduce:test_plans without
 plant reduce-captured test_graph:test_scratch without
 plant reduce-captured-columns test_graph:test_scratch without
+plant reduce-kept-captured test_reduce:test_plans_kept expression 'p->captured' '0'
 plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
 plant reduce-turns test_reduce:test_shapes expression 'place' 'warp'
 plant reduce-beyond-end test_reduce:test_shapes expression 'kPartial ? length - at : int(kN)' 'int(kN)'

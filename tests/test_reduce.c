@@ -1355,6 +1355,47 @@ static void test_plans(void) {
     CHECK(shared_out > 1000 && aligned > 1000 && refused > 10);
 }
 
+/* A plan by columns does not depend on those planned before, though some of what it takes is kept. */
+static void test_plans_kept(void) {
+    enum { kProblems = 300 };
+    static gpul__reduce_plan plans[kProblems][2];
+    static gpul__reduce_problem problems[kProblems];
+    const gpul__reducer *const r = gpul__find_reducer(GPUL_SUM, GPUL_F32);
+    gpul__machine machine;
+    int differ = 0;
+    memset(&machine, 0, sizeof machine);
+    machine.sms = 132;
+    machine.shared_optin = 232448;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < kProblems; i++) { /* the second time in the reverse order, so that few are still kept */
+            const int k = pass ? kProblems - 1 - i : i;
+            gpul__reduce_problem *const p = &problems[k];
+            if (pass == 0) {
+                memset(p, 0, sizeof *p);
+                p->n = 2000 + rng_below(6000);
+                p->reduce_ndim = p->outer_ndim = 1;
+                p->reduce_shape[0] = p->n;
+                p->outputs = p->outer_shape[0] = 64 + rng_below(400);
+                p->x_reduce[0] = p->outputs + rng_below(9);
+                p->x_outer[0] = 1;
+                p->x = (const void *)(uintptr_t)4096;
+            }
+            for (int j = 0; j < 2; j++) {
+                gpul__reduce_plan plan;
+                p->captured = pass == j; /* a capture may split fewer outputs */
+                CHECK_INT(gpul__plan_reduction(&plan, p, r, &machine), 0);
+                if (pass == 0) plans[k][j] = plan;
+                else if (memcmp(&plan, &plans[k][1 - j], sizeof plan) != 0) {
+                    FAIL("plan %d: %lld x %lld depends on others", k, (long long)p->n, (long long)p->outputs);
+                    return;
+                }
+            }
+            if (pass == 0) differ += memcmp(&plans[k][0], &plans[k][1], sizeof plans[k][0]) != 0;
+        }
+    }
+    CHECK(differ > kProblems / 10); /* else nothing was compared */
+}
+
 int main(int argc, char **argv) {
     check_begin("reduce");
     if (argc > 1 && strcmp(argv[1], "--record") == 0) {
@@ -1365,6 +1406,7 @@ int main(int argc, char **argv) {
     RUN(test_recorded);
     RUN(test_kernels);
     RUN(test_plans);
+    RUN(test_plans_kept);
     RUN(test_variance);
     RUN(test_model_sizes);
     RUN(test_model_long);
