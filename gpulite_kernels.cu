@@ -2255,9 +2255,10 @@ static __device__ __forceinline__ void gpul__reduce_tile(std::false_type, const 
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     static_assert(gpul__size_of<typename Op::Y>::bytes == 0, "a second factor has elements of 4 or 8 bytes");
     constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN;
-    /* vectors in flight, as many as registers hold: unpacked bytes take one each */
+    /* vectors in flight: four are 48 KB of a multiprocessor, and more take longer; but those of ordered operations lie
+     * apart */
     constexpr int kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral;
-    constexpr int kBatch = kN > 8 || kBig ? 4 : 8, kUnroll = kN > 8 ? 1 : kBatch;
+    constexpr int kBatch = kN > 4 || kBig ? 4 : 8, kUnroll = kN > 8 ? 1 : kBatch;
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = int(threadIdx.x % 32) * steps.lane, step = steps.vector, length = span.length;
     if (!kDense || !v.plan.dense) {
