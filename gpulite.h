@@ -48,7 +48,8 @@
  *     cuda.device_array_like(d)                   gpul_device_array_like(&a, &d, stream)                     section 6
  *     cuda.pinned_array, mapped_, managed_array   gpul_pinned_array, gpul_mapped_array, gpul_managed_array   section 6
  *     with cuda.pinned(h): ...                    gpul_pin(h, bytes) ... gpul_unpin(h)                       section 6
- *     d[i:j], d.reshape(...), d.T, d.split(k)     gpul_slice, gpul_reshape, gpul_transpose, gpul_split       section 7
+ *     d[i:j], d[-3:], d.reshape(...), d.T         gpul_slice(.., -3, GPUL_END, 1), gpul_reshape, _transpose  section 7
+ *     d.split(k), d[i], d[-1]                     gpul_split, gpul_index(&view, &d, 0, -1)                   section 7
  *     x.transpose(axes), x[None], broadcast_to    gpul_permute, gpul_expand_dims, gpul_broadcast_to          section 7
  *     cupy.ndarray over foreign memory            gpul_wrap, gpul_wrap_strided                               section 7
  *     cp.from_dlpack(t), a.toDlpack()             gpul_from_dlpack(&a, tensor), gpul_to_dlpack(&tensor, &a)  section 7
@@ -523,8 +524,8 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
  * value exactly), OVERLAP (elements share memory), UNSUPPORTED (no kernels in the build). */
 GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream);
 
-/* *value = one element of a's dtype; `index` has a->ndim entries. Waits for `stream`. Errors: ARGUMENT (NULL, index out
- * of range, a capture). */
+/* *value = one element of a's dtype; `index` has a->ndim entries, negative ones from the end. Waits for `stream`. Errors:
+ * ARGUMENT (NULL, index out of range, a capture). */
 GPUL_API gpul_status gpul_get(void *value, const gpul_array *a, const int64_t *index, gpul_stream stream);
 /* One element = *value. Waits for `stream`. Errors: as gpul_get's. */
 GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *value, gpul_stream stream);
@@ -565,11 +566,13 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
  * (NULL; an array that was never made; an axis out of range; `view` is `a` itself, which may only be where `a` owns
  * nothing, or its memory would leak). */
 
-/* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1 (else ARGUMENT). */
+/* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1 (else ARGUMENT). Negative start and stop
+ * count from the end, and GPUL_END is the end itself: a[-3:] is start = -3, stop = GPUL_END, step = 1. */
+#define GPUL_END INT64_MAX
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step);
-/* a[..., i, ...]: element i along one axis, which disappears: a row of a matrix as a vector. 0 <= i < shape[axis] (else
- * ARGUMENT). */
+/* a[..., i, ...]: element i along one axis, which disappears: a row of a matrix as a vector. 0 <= i < shape[axis], or
+ * negative, from the end (else ARGUMENT). */
 GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t axis, int64_t i);
 /* The same elements in another shape, in the order of `shape`; one dimension may be -1 ("the rest"). Errors: SHAPE also
  * when strides cannot express it (gpul_copy into a dense array first), OVERFLOW. */
@@ -3528,6 +3531,11 @@ GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_strea
     return gpul__array_like(__func__, out, "a", a, GPUL__OF_LIKE, stream);
 }
 
+/* A negative index counts from the end. */
+static int64_t gpul__from_end(int64_t index, int64_t n) {
+    return index < 0 ? index + n : index; /* fault: view-from-end */
+}
+
 /* The element of `a` at `index`: set to what lies at `in`, or else stored to `out`. Waits until it is. */
 static gpul_status gpul__move_element(const char *function, const gpul_array *a, const int64_t *index, const void *in,
                                       void *out, gpul_stream stream) {
@@ -3541,11 +3549,12 @@ static gpul_status gpul__move_element(const char *function, const gpul_array *a,
     if (in == NULL && out == NULL) return gpul__null(function, "value");
     if (index == NULL && a->ndim > 0) return gpul__null(function, "index");
     for (k = 0; k < a->ndim; ++k) {
-        if (index[k] < 0 || index[k] >= a->shape[k])
+        const int64_t i = gpul__from_end(index[k], a->shape[k]);
+        if (i < 0 || i >= a->shape[k])
             return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                              "index[%d] = %lld, but a->shape[%d] = %lld: 0 <= index < shape", (int)k,
+                              "index[%d] = %lld, but a->shape[%d] = %lld: -shape <= index < shape", (int)k,
                               (long long)index[k], (int)k, (long long)a->shape[k]);
-        offset += index[k] * a->strides[k];
+        offset += i * a->strides[k];
     }
     status = gpul__begin(&scope, function, &a, 1, stream);
     if (status != GPUL_OK) return status;
@@ -3603,13 +3612,16 @@ static void gpul__slice(gpul_array *view, const gpul_array *a, int32_t axis, int
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step) {
     const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
+    const int64_t n = status == GPUL_OK ? a->shape[axis] : 0, first = gpul__from_end(start, n);
+    const int64_t last = stop == GPUL_END ? n : gpul__from_end(stop, n); /* fault: view-end */
     if (status != GPUL_OK) return status;
-    if (start < 0 || start > stop || stop > a->shape[axis])
+    if (first < 0 || first > last || last > n)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                          "start = %lld, stop = %lld, but a->shape[%d] = %lld: 0 <= start <= stop <= shape",
-                          (long long)start, (long long)stop, (int)axis, (long long)a->shape[axis]);
+                          "start = %lld, stop = %lld, but a->shape[%d] = %lld: 0 <= start <= stop <= shape, where "
+                          "negative ones count from the end",
+                          (long long)start, (long long)stop, (int)axis, (long long)n);
     if (step < 1) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "step = %lld is below 1", (long long)step);
-    gpul__slice(view, a, axis, start, stop, step);
+    gpul__slice(view, a, axis, first, last, step);
     return GPUL_OK;
 }
 
@@ -3626,9 +3638,10 @@ static void gpul__drop_axis(gpul_array *a, int32_t axis) {
 GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t axis, int64_t i) {
     const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
     if (status != GPUL_OK) return status;
-    if (i < 0 || i >= a->shape[axis])
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld: 0 <= i < shape",
+    if (i < -a->shape[axis] || i >= a->shape[axis])
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld: -shape <= i < shape",
                           (long long)i, (int)axis, (long long)a->shape[axis]);
+    i = gpul__from_end(i, a->shape[axis]);
     gpul__slice(view, a, axis, i, i + 1, 1);
     gpul__drop_axis(view, axis);
     return GPUL_OK;

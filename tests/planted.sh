@@ -367,6 +367,8 @@ plant launch-limits test_launch:test_limits expression 'call->grid[k] > INT32_MA
 plant launch-cooperative test_launch:test_cooperative instead 'config.numAttrs = 0;'
 plant cooperative-blocks test_launch:test_cooperative instead 'if (status == GPUL_OK) *blocks = each;'
 plant atomic-extreme test_launch:test_atomics expression 'larger ? value > now : value < now' 'value > now'
+plant view-from-end test_views:test_slice expression 'index + n' 'index'
+plant view-end test_views:test_slice expression 'stop == GPUL_END' '0'
 plant permute-twice test_views:test_permute expression 'at[axis] >= 0' '0'
 plant workspace-held test_errors:test_threads_of_one_stream expression 'gpul__workspace_held[device][k].exchange(1)' '0'
 plant launch-permission test_errors:test_shared_memory_of_threads expression 'shared.most' 'shared.bytes'

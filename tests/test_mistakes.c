@@ -210,11 +210,12 @@ static void test_axis_and_index(void) {
     CHECK_FAILS(gpul_slice(&view, &A, 2, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "axis = 2, but a has");
     CHECK_FAILS(gpul_slice(&view, &A, 0, 2, 4, 1), GPUL_ERROR_ARGUMENT, "gpul_slice",
                 "stop = 4, but a->shape[0] = 3: 0 <= start <= stop <= shape");
-    CHECK_FAILS(gpul_slice(&view, &A, 0, -2, 3, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "start = -2, stop = 3, but");
-    CHECK_FAILS(gpul_index(&view, &A, 0, -1), GPUL_ERROR_ARGUMENT, "gpul_index",
-                "i = -1, but a->shape[0] = 3: 0 <= i < shape");
+    CHECK_OK(gpul_slice(&view, &A, 0, -2, 3, 1)); /* negative indices, too */
+    CHECK_FAILS(gpul_slice(&view, &A, 0, -2, 0, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "start = -2, stop = 0, but");
+    CHECK_FAILS(gpul_index(&view, &A, 0, -4), GPUL_ERROR_ARGUMENT, "gpul_index",
+                "i = -4, but a->shape[0] = 3: -shape <= i < shape");
     CHECK_FAILS(gpul_get(&value, &A, at, NULL), GPUL_ERROR_ARGUMENT, "gpul_get",
-                "index[0] = 3, but a->shape[0] = 3: 0 <= index < shape");
+                "index[0] = 3, but a->shape[0] = 3: -shape <= index < shape");
     CHECK_OK(gpul_free_all(&A, &out));
 }
 

@@ -183,6 +183,11 @@ static void test_memory(void) {
         CHECK_OK(gpul_transpose(&view, &a));
     }
     CHECK_OK(gpul_reshape(&d, &a, gpul_1d(12)));
+    CHECK_OK(gpul_slice(&view, &d, 0, -3, GPUL_END, 1));
+    CHECK(view.shape[0] == 3 && view.data == (double *)a.data + 9);
+    CHECK_OK(gpul_index(&view, &d, 0, -1));
+    CHECK(view.ndim == 0 && view.data == (double *)a.data + 11);
+    CHECK_OK(gpul_transpose(&view, &a));
     CHECK_OK(gpul_arange(&d, 0, 1, stream));
     CHECK_OK(gpul_device_synchronize());
     CHECK_OK(gpul_copy_to_host(g, &view, NULL)); /* in the order of the memory, and so is a clone's */

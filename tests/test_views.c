@@ -41,6 +41,9 @@ static void test_slice(void) {
                 strides[1] = 6 * step;
                 CHECK_OK(gpul_slice(&v, &a, 1, start, stop, step));
                 expect(&v, &a, 3, shape, strides, 6 * start);
+                /* the same from the end */
+                CHECK_OK(gpul_slice(&v, &a, 1, start < 5 ? start - 5 : 5, stop < 5 ? stop - 5 : GPUL_END, step));
+                expect(&v, &a, 3, shape, strides, 6 * start);
             }
     CHECK_OK(gpul_slice(&v, &a, 0, 0, 4, INT64_MAX)); /* a huge step is one element */
     CHECK_INT(v.shape[0], 1);
@@ -56,6 +59,10 @@ static void test_slice(void) {
     CHECK_FAILS(gpul_slice(&v, &a, 3, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "axis");
     CHECK_FAILS(gpul_slice(&v, &a, -4, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "axis = -4, but a has");
     CHECK_FAILS(gpul_slice(&v, &a, 0, -1, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "start");
+    CHECK_FAILS(gpul_slice(&v, &a, 0, -5, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "start = -5, stop = 1");
+    CHECK_FAILS(gpul_slice(&v, &a, 0, 0, -5, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "stop = -5");
+    CHECK_FAILS(gpul_slice(&v, &a, 0, INT64_MIN, GPUL_END, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "start");
+    CHECK_FAILS(gpul_slice(&v, &a, 0, GPUL_END, GPUL_END, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "start");
     CHECK_FAILS(gpul_slice(&v, &a, 0, 3, 2, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "stop");
     CHECK_FAILS(gpul_slice(&v, &a, 0, 0, 5, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "stop");
     CHECK_FAILS(gpul_slice(&v, &a, 0, 0, 4, 0), GPUL_ERROR_ARGUMENT, "gpul_slice", "step");
@@ -74,6 +81,11 @@ static void test_index(void) {
     expect(&v, &a, 2, shape1, strides1, 12);
     CHECK_OK(gpul_index(&v, &a, -2, 2));
     expect(&v, &a, 2, shape1, strides1, 12);
+    CHECK_OK(gpul_index(&v, &a, 0, -1));
+    expect(&v, &a, 2, shape0, strides0, 90);
+    CHECK_OK(gpul_index(&v, &a, 1, -5));
+    expect(&v, &a, 2, shape1, strides1, 0);
+    CHECK_OK(gpul_index(&v, &a, 1, 2));
     CHECK_OK(gpul_index(&v, &v, -1, 5));
     CHECK_OK(gpul_index(&v, &v, -1, 1));
     expect(&v, &a, 0, NULL, NULL, 47);
@@ -81,7 +93,8 @@ static void test_index(void) {
     CHECK_FAILS(gpul_index(NULL, &a, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "view");
     CHECK_FAILS(gpul_index(&v, NULL, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "a");
     CHECK_FAILS(gpul_index(&v, &a, 0, 4), GPUL_ERROR_ARGUMENT, "gpul_index", "i");
-    CHECK_FAILS(gpul_index(&v, &a, 0, -1), GPUL_ERROR_ARGUMENT, "gpul_index", "-1");
+    CHECK_FAILS(gpul_index(&v, &a, 0, -5), GPUL_ERROR_ARGUMENT, "gpul_index", "-5");
+    CHECK_FAILS(gpul_index(&v, &a, 0, INT64_MIN), GPUL_ERROR_ARGUMENT, "gpul_index", "i");
     CHECK_FAILS(gpul_index(&v, &a, 3, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "axis");
     CHECK_FAILS(gpul_index(&v, &a, -4, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "axis = -4");
     CHECK_FAILS(gpul_index(&a, &a, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "view");
