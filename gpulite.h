@@ -948,7 +948,7 @@ enum {
 
 /* out = op over x, along one axis (out has x's shape without that axis, or with one element along it, as NumPy's
  * keepdims=True) or over all elements (GPUL_ALL_AXES; out has one element). x: f32, f64, i32, i64, u8 for every op; f16
- * and bf16 for sum, min, max. out's dtype is gpul_reduce_dtype(op, x's dtype), or f64 where that is a float and op is
+ * and bf16 for sum, mean, min, max. out's dtype is gpul_reduce_dtype(op, x's dtype), or f64 where that is a float and op is
  * neither min nor max.
  *
  * ONE launch for any size. The result is a pure function of the values along the axis in order, their number, dtype and
@@ -5727,7 +5727,7 @@ static const char *gpul__reduce_name(int32_t op) {
 GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype) {
     const int32_t half = dtype == GPUL_F16 || dtype == GPUL_BF16, extreme = op == GPUL_MIN || op == GPUL_MAX;
     if (gpul_dtype_size(dtype) == 0 || op < GPUL_SUM || op > GPUL_COUNT_NONZERO) return 0;
-    if (half && op != GPUL_SUM && !extreme) return 0;
+    if (half && op != GPUL_SUM && op != GPUL_MEAN && !extreme) return 0;
     if (op == GPUL_ARGMIN || op == GPUL_ARGMAX || op == GPUL_COUNT_NONZERO) return GPUL_I64;
     if (extreme || gpul__is_floating(dtype)) return dtype;
     return op == GPUL_MEAN || op == GPUL_VAR ? GPUL_F64 : GPUL_I64;

@@ -5236,7 +5236,7 @@ static __device__ __noinline__ void gpul__store_mean(void *out, int64_t i, gpul_
 }
 
 /* Kinds of sums: of values, of int64_t values in double, of magnitudes, of squares, of ones where an element is not
- * zero; products; and, added to a kind, the mean. 16-bit floats have sums of values alone. */
+ * zero; products; and, added to a kind, the mean. 16-bit floats have sums of values alone, and means. */
 enum { gpul__plain, gpul__plain_int64, gpul__magnitude, gpul__square, gpul__nonzero, gpul__product, gpul__mean = 8 };
 template <typename Op, typename T, typename A> struct gpul__sum_base : gpul__reduction<Op, T, A> {
     int32_t kind;
@@ -5678,7 +5678,7 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
         {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__magnitude)},
         {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__square)},
         {GPUL__FIRST(Sum4, kMean), GPUL__FIRST(Sum8, kMean), GPUL__SECOND(Sum4, kMean), GPUL__FIRST(Sum8, kInt64),
-         GPUL__FIRST(gpul__bytes, kMean)},
+         GPUL__FIRST(gpul__bytes, kMean), GPUL__BOTH(Sum2, kMean)},
         {GPUL__TYPES(Var4, Var8, Var1, 0)},
         {GPUL__TYPES(Arg4, Arg8, Arg1, 0)},
         {GPUL__TYPES(Arg4, Arg8, Arg1, 1)},

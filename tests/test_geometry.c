@@ -70,7 +70,7 @@ static void test_reduce_dtypes(void) {
             if (op == GPUL_MIN || op == GPUL_MAX) want = f || i || half ? t : 0;
             else if (op == GPUL_SUM) want = f || half ? t : i ? GPUL_I64 : 0;
             else if (op == GPUL_PROD || op == GPUL_ABS_SUM || op == GPUL_SUM_SQ) want = f ? t : i ? GPUL_I64 : 0;
-            else if (op == GPUL_MEAN || op == GPUL_VAR) want = f ? t : i ? GPUL_F64 : 0;
+            else if (op == GPUL_MEAN || op == GPUL_VAR) want = f || (half && op == GPUL_MEAN) ? t : i ? GPUL_F64 : 0;
             else if (op == GPUL_ARGMIN || op == GPUL_ARGMAX || op == GPUL_COUNT_NONZERO) want = f || i ? GPUL_I64 : 0;
             if (gpul_reduce_dtype(op, t) != want)
                 FAIL("gpul_reduce_dtype(%d, %d) is %d, wanted %d", op, t, gpul_reduce_dtype(op, t), want);
