@@ -10424,7 +10424,7 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     key.problem.C = const_cast<void *>(gpul__in_line(p->C));
     key.problem.alpha = p->alpha != 0;
     key.problem.beta = 0;
-    key.problem.bias = p->bias ? machine : 0;
+    key.problem.bias = p->bias ? &kept : 0; /* whether there is one */
     auto &slot = kept.slot_of(key);
     if (slot.is_new) gpul__make_gemm_plan(&slot.value, p, machine);
     *plan = slot.value;
