@@ -3612,9 +3612,11 @@ static void gpul__slice(gpul_array *view, const gpul_array *a, int32_t axis, int
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step) {
     const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
-    const int64_t n = status == GPUL_OK ? a->shape[axis] : 0, first = gpul__from_end(start, n);
-    const int64_t last = stop == GPUL_END ? n : gpul__from_end(stop, n); /* fault: view-end */
+    int64_t n, first, last;
     if (status != GPUL_OK) return status;
+    n = a->shape[axis];
+    first = gpul__from_end(start, n);
+    last = stop == GPUL_END ? n : gpul__from_end(stop, n); /* fault: view-end */
     if (first < 0 || first > last || last > n)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
                           "start = %lld, stop = %lld, but a->shape[%d] = %lld: 0 <= start <= stop <= shape, where "
@@ -3637,12 +3639,14 @@ static void gpul__drop_axis(gpul_array *a, int32_t axis) {
 
 GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t axis, int64_t i) {
     const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
+    int64_t n, at;
     if (status != GPUL_OK) return status;
-    if (i < -a->shape[axis] || i >= a->shape[axis])
+    n = a->shape[axis];
+    at = gpul__from_end(i, n);
+    if (at < 0 || at >= n)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld: -shape <= i < shape",
-                          (long long)i, (int)axis, (long long)a->shape[axis]);
-    i = gpul__from_end(i, a->shape[axis]);
-    gpul__slice(view, a, axis, i, i + 1, 1);
+                          (long long)i, (int)axis, (long long)n);
+    gpul__slice(view, a, axis, at, at + 1, 1);
     gpul__drop_axis(view, axis);
     return GPUL_OK;
 }

@@ -10412,8 +10412,8 @@ struct gpul__gemm_key {
     gpul__gemm_problem problem;
     gpul__machine machine;
 };
-static inline const void *gpul__in_line(const void *p) {
-    return reinterpret_cast<const void *>(reinterpret_cast<uintptr_t>(p) % 128);
+static inline void *gpul__in_line(const void *p) {
+    return reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(p) % 128);
 }
 /* Each thread keeps its last plans: one takes up to 2 us to make, and the same problems often come again. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
@@ -10421,7 +10421,7 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     gpul__gemm_key key = {*p, *machine};
     key.problem.A = gpul__in_line(p->A); /* fault: matmul-kept-alignment */
     key.problem.B = gpul__in_line(p->B);
-    key.problem.C = const_cast<void *>(gpul__in_line(p->C));
+    key.problem.C = gpul__in_line(p->C);
     key.problem.alpha = p->alpha != 0;
     key.problem.beta = 0;
     key.problem.bias = p->bias ? &kept : 0; /* whether there is one */
