@@ -7841,6 +7841,58 @@ template <typename S> struct gpul__gemm_store_partial {
         to += S::kThreads * S::kVector;
     }
 };
+/* Partials are added so many at a time, all of which are in flight: a thread's sums of kAtOnce, `size` apart, of which
+ * `left` are there. In place of missing ones, -0: to add that changes nothing. */
+template <typename S> struct gpul__gemm_load_partials {
+    typedef typename S::Compute Compute;
+    enum { kFit = (sizeof(Compute) == 8 ? 32 : 128) / S::kSums, kAtOnce = kFit < 16 ? kFit : 16 }; /* no spills */
+    Compute part[kAtOnce][S::kSums];
+    const Compute *from;
+    int64_t size;
+    int left, done; /* done: sums of the thread */
+    __device__ __forceinline__ void operator()(int, int, const Compute *) {
+        GPUL__UNROLL_FOR (int p = 0; p < kAtOnce; ++p) {
+            GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) part[p][done + g] = Compute(-0.0);
+            if (p < left) gpul__gemm_read<S::kVector>(part[p] + done, from + p * size); /* fault: matmul-parts-beyond */
+        }
+        from += S::kThreads * S::kVector;
+        done += S::kVector;
+    }
+};
+template <typename S> struct gpul__gemm_add_partials {
+    const gpul__gemm_load_partials<S> &loaded;
+    int done;
+    __device__ __forceinline__ void operator()(int, int, typename S::Compute *sum) {
+        GPUL__UNROLL_FOR (int p = 0; p < gpul__gemm_load_partials<S>::kAtOnce; ++p) {
+            GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) sum[g] += loaded.part[p][done + g];
+        }
+        done += S::kVector;
+    }
+};
+template <typename S> struct gpul__gemm_add_nothing {
+    __device__ __forceinline__ void operator()(int, int, typename S::Compute *sum) {
+        GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) sum[g] = typename S::Compute(-0.0);
+    }
+};
+template <typename S>
+static __device__ __forceinline__ void gpul__gemm_total(std::true_type, S &tile, const typename S::Compute *from,
+                                                        int64_t size, int count, int32_t zero) {
+    gpul__gemm_add_nothing<S> begin;
+    tile.each(begin);
+    GPUL__UNROLL_NOT
+    for (int left = count; left > 0; left -= gpul__gemm_load_partials<S>::kAtOnce) {
+        gpul__gemm_load_partials<S> load;
+        load.from = from + (count - left) * size;
+        load.size = size;
+        load.left = left;
+        load.done = 0;
+        tile.each(load);
+        gpul__schedule_fence(zero);
+        gpul__gemm_add_partials<S> add = {load, 0};
+        tile.each(add);
+    }
+}
+/* Where a thread has many sums, one partial after the other: to have more registers there would cost the loop over K. */
 template <typename S> struct gpul__gemm_add_partial {
     const typename S::Compute *from;
     bool first;
@@ -7851,6 +7903,15 @@ template <typename S> struct gpul__gemm_add_partial {
         from += S::kThreads * S::kVector;
     }
 };
+template <typename S>
+static __device__ __forceinline__ void gpul__gemm_total(std::false_type, S &tile, const typename S::Compute *from,
+                                                        int64_t size, int count, int32_t) {
+    GPUL__UNROLL_NOT
+    for (int i = 0; i < count; ++i) {
+        gpul__gemm_add_partial<S> add = {from + i * size, i == 0};
+        tile.each(add);
+    }
+}
 /* True in the block that has the sum of all splits of its tile. */
 template <typename S>
 static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const gpul__gemm_view &v) {
@@ -7869,11 +7930,8 @@ static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const g
         gpul__gemm_store_partial<S> leave = {mine + blockIdx.z / step * step * size, Compute(v.one)};
         tile.each(leave);
         if (!gpul__arrive_last(step == 1 ? counter + node : counter - 1, count, &flag)) return false;
-        GPUL__UNROLL_BY(S::kSums <= 16 ? 4 : 1)
-        for (uint32_t i = 0; i < count; ++i) {
-            gpul__gemm_add_partial<S> add = {mine + (first + i * step) * size, i == 0};
-            tile.each(add);
-        }
+        gpul__gemm_total(std::integral_constant<bool, int(S::kSums) <= 16>(), tile, mine + first * size, step * size,
+                         int(count), v.plan.scale_only); /* 0 here */
     }
     return true;
 }
@@ -8012,11 +8070,12 @@ template <typename Type> struct gpul__gemm_short {
                                   : 32, /* of K, at most */
         kRows = sizeof(T) == 2 ? 8 : 16,
         kCols = sizeof(T) == 8 ? 2 : 4, /* of a lane, 32 apart */
+        kRead = 16 / sizeof(T),         /* rows of C that are read at a time */
         kWarps = 4,                     /* one below the other */
         kThreads = 32 * kWarps,
         kM = kWarps * kRows, /* a block has this many rows or several times as many */
         kN = 32 * kCols,
-        kBlocksPerSM = 4,
+        kBlocksPerSM = sizeof(T) == 2 ? 5 : 4,
         /* from step to step in shared memory, so that eight steps of some rows or columns have no bank in common */
         kPitchM = kRows + 16 / sizeof(Compute),
         kPitchN = kN + 4,
@@ -8088,21 +8147,29 @@ static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::
     typedef typename S::Compute Compute;
     const Compute alpha = Compute(v.problem.alpha), beta = Compute(v.problem.beta);
     const bool scale_only = v.plan.scale_only;
-    GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i, c += v.problem.c_row) {
-        Compute value[S::kCols];
-        if (i >= rows) break;
-        GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j)
-            value[j] = scale_only ? Compute(0) : alpha * sum[i][j]; /* fault: matmul-short-scales */
+    GPUL__UNROLL_FOR (int first = 0; first < S::kRows; first += S::kRead) {
+        T old[S::kRead][S::kCols]; /* of C: those of some rows are in flight at a time */
+        if (first >= rows) break;
+        GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) gpul__fill(old[i], T());
         if (beta != 0) {
-            GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
-                const Compute old = beta * gpul__gemm_widen(j * 32 < cols ? c[j * 32] : T(), kBf16);
-                value[j] = scale_only ? old : gpul__gemm_fma(alpha, sum[i][j], old);
+            const T *next = c;
+            GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i, next += v.problem.c_row) {
+                GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j)
+                    if (first + i < rows && j * 32 < cols) old[i][j] = next[j * 32]; /* fault: matmul-short-reads */
             }
         }
-        GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
-            T narrow;
-            gpul__gemm_narrow(&narrow, value[j], kBf16);
-            if (j * 32 < cols) c[j * 32] = narrow;
+        GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i, c += v.problem.c_row) {
+            if (first + i >= rows) break;
+            GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
+                Compute value = scale_only ? Compute(0) : alpha * sum[first + i][j]; /* fault: matmul-short-scales */
+                T narrow;
+                if (beta != 0) {
+                    const Compute term = beta * gpul__gemm_widen(old[i][j], kBf16);
+                    value = scale_only ? term : gpul__gemm_fma(alpha, sum[first + i][j], term);
+                }
+                gpul__gemm_narrow(&narrow, value, kBf16);
+                if (j * 32 < cols) c[j * 32] = narrow;
+            }
         }
     }
 }
@@ -8559,6 +8626,14 @@ enum {
     gpul__tensor_memory = gpul__tensor_ring_bytes + 4 * gpul__tensor_box + 1024 /* and two boxes for each consumer's
         results; boxes begin at multiples of 1024 */
 };
+
+/* How many warps gather a slice, each 32 rows of A (gathers & 1) or of B (& 2), or, where these are not contiguous along
+ * K, 32 steps. Rows of A beyond C's are left out, and so are columns of B. */
+static __host__ __device__ inline uint32_t gpul__tensor_gathering(const gpul__gemm_problem &p, int32_t gathers) {
+    const bool half_a = p.a_col == 1 && p.M <= 32, half_b = p.b_row == 1 && p.N <= 32;
+    const uint32_t of_a = gathers & 1 ? (half_a ? 1 : 2) : 0, of_b = gathers & 2 ? (half_b ? 1 : 2) : 0;
+    return of_a == 0 || of_b == 0 || of_a == of_b ? of_a + of_b : 4;
+}
 
 #ifdef GPUL__HOPPER
 
@@ -9072,36 +9147,38 @@ static __device__ __forceinline__ void gpul__tensor_leave(float4 *at, int step, 
         *at = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
     }
 }
-static __device__ __forceinline__ void gpul__tensor_recall(float (&sum)[gpul__tensor_sums], const float4 *at, int step,
-                                                           int n) {
-    GPUL__UNROLL_FOR (int first = 0; first < gpul__tensor_sums; first += 16) {
-        GPUL__UNROLL_FOR (int i = first; i < first + 16; ++i) sum[i] = 0; /* or they would be kept from before */
-        if (first * 2 < n) {
-            GPUL__UNROLL_FOR (int i = first; i < first + 16; i += 4, at += step) {
-                const float4 four = *at;
-                sum[i] = four.x;
-                sum[i + 1] = four.y;
-                sum[i + 2] = four.z;
-                sum[i + 3] = four.w;
+/* sum = a + b + ..., in this order, of `count` partial sums that lie there, `size` apart. 64 numbers of a thread are in
+ * flight at a time: of one of them, or, of few columns, of kParts. Beyond a partial's last vector, that again; in place of
+ * missing partials, -0, as in gpul__gemm_load_partials. zero: for gpul__schedule_fence */
+template <int kParts>
+static __device__ __forceinline__ void gpul__tensor_total(float (&sum)[gpul__tensor_sums], const float4 *at,
+                                                          int64_t size, int step, int n, int count, int32_t zero) {
+    enum { kVectors = 16 / kParts, kMost = kParts == 1 ? int(gpul__tensor_sums) : 4 * kVectors };
+    GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] = -0.0f;
+    GPUL__UNROLL_NOT
+    for (; count > 0; count -= kParts, at += kParts * size) {
+        const float4 *next = at;
+        GPUL__UNROLL_FOR (int first = 0; first < kMost; first += 4 * kVectors) {
+            if (first * 2 >= n) break;
+            float4 four[kParts][kVectors];
+            GPUL__UNROLL_FOR (int p = 0; p < kParts; ++p) {
+                if (p > 0) next = at + p * size;
+                GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i) {
+                    four[p][i] = make_float4(-0.0f, -0.0f, -0.0f, -0.0f);
+                    if (p < count) four[p][i] = *next;
+                    if ((first + 4 * i + 4) * 2 < n) next += step;
+                }
             }
-        }
-    }
-}
-/* Adds what lies there to the sums: half of them at a time, whose loads are all in flight. Beyond the last, that again. */
-static __device__ __forceinline__ void gpul__tensor_add(float (&sum)[gpul__tensor_sums], const float4 *at, int step,
-                                                        int n) {
-    GPUL__UNROLL_FOR (int first = 0; first < gpul__tensor_sums; first += 64) {
-        if (first * 2 >= n) break;
-        float4 four[16];
-        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
-            four[i] = *at;
-            if ((first + 4 * i + 4) * 2 < n) at += step;
-        }
-        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
-            sum[first + 4 * i] += four[i].x;
-            sum[first + 4 * i + 1] += four[i].y;
-            sum[first + 4 * i + 2] += four[i].z;
-            sum[first + 4 * i + 3] += four[i].w;
+            gpul__schedule_fence(zero);
+            GPUL__UNROLL_FOR (int p = 0; p < kParts; ++p) {
+                GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i) {
+                    float *const to = sum + first + 4 * i;
+                    to[0] += four[p][i].x;
+                    to[1] += four[p][i].y;
+                    to[2] += four[p][i].z;
+                    to[3] += four[p][i].w;
+                }
+            }
         }
     }
 }
@@ -9127,9 +9204,12 @@ static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[gpul__t
         if (threadIdx.x % 128 == 0) flags[consumer] = gpul__arrive(step == 1 ? counter + node : counter - 1, count);
         gpul__consumer_barrier(consumer);
         if (!gpul__warp_uniform(flags[consumer])) return false;
-        gpul__tensor_recall(sum, mine + first * size, threads, width);
-        GPUL__UNROLL_NOT
-        for (uint32_t c = 1; c < count; ++c) gpul__tensor_add(sum, mine + (first + c * step) * size, threads, width);
+        const float4 *const from = mine + first * size;
+        const int64_t apart = step * size;
+        const int32_t zero = v.plan.scale_only;
+        if (width <= 32) gpul__tensor_total<4>(sum, from, apart, threads, width, int(count), zero);
+        else if (width <= 64) gpul__tensor_total<2>(sum, from, apart, threads, width, int(count), zero);
+        else gpul__tensor_total<1>(sum, from, apart, threads, width, int(count), zero);
         if (step * gpul__gemm_fan < splits) gpul__tensor_leave(mine + first * size, threads, sum, width);
     }
     return true;
@@ -9279,6 +9359,80 @@ static __device__ __forceinline__ void gpul__tensor_prefetch_c(const gpul__gemm_
         if (m < p.M && n < p.N) asm volatile("prefetch.global.L2 [%0];" ::"l"(c + (m * p.c_row + n) * element));
     }
 }
+/* Where eight columns of a row of results of 16 bits are. A box is 64 lines of 2^log2 such chunks, which lie in the order
+ * of a swizzle as wide as a line; boxes lie one behind the other. */
+static __device__ __forceinline__ uint32_t gpul__tensor_chunk_at(uint32_t row, uint32_t chunk, uint32_t log2) {
+    const uint32_t line = row << (log2 + 4), in_line = (chunk ^ line >> 7) & ((1u << log2) - 1);
+    return (chunk >> log2 << (log2 + 10)) + line + in_line * 16;
+}
+/* 16-bit elements of C, 16 rows of a warp by 64 columns, as sums lie in its lanes. 16 bytes are read at a time, wherever
+ * C's rows begin. They pass through shared memory, in chunks as results do. In place of rows that are not there, the last
+ * one; beyond N, anything. */
+static __device__ __forceinline__ void gpul__tensor_read_narrow(float (&x)[32], const gpul__gemm_problem &p,
+                                                                uint32_t item, int64_t row, int64_t col, int64_t end,
+                                                                uint32_t shared) {
+    const uint32_t lane = gpul__thread_again() % 32, mine = lane / 8, chunk = lane % 8;
+    const gpul__gemm_16 *const c = static_cast<const gpul__gemm_16 *>(p.C) + item * p.c_batch;
+    const int64_t n = col + chunk * 8;
+    const gpul__gemm_16 *from[4];
+    gpul__raw raw[4] = {};
+    gpul__extent memory;
+    memory.set(c, (p.M - 1) * p.c_row + p.N, sizeof(gpul__gemm_16));
+    bool inside = true;
+    GPUL__UNROLL_FOR (int q = 0; q < 4; ++q) {
+        const int64_t m = row + mine + 4 * q;
+        from[q] = c + (m < p.M ? m : p.M - 1) * p.c_row + n;
+        inside = inside && memory.holds(from[q], 16);
+    }
+    if (n < p.N && n < end) {
+        if (inside) {
+            gpul__fetch<gpul__gemm_16, 8> fetch[4];
+            GPUL__UNROLL_FOR (int q = 0; q < 4; ++q) fetch[q].load(from[q]);
+            GPUL__UNROLL_FOR (int q = 0; q < 4; ++q) raw[q] = fetch[q].get(from[q]);
+        } else {
+            gpul__gather_all<8>(from, 1, p.N - n < 8 ? int(p.N - n) : 8, raw);
+        }
+    }
+    __syncwarp(); /* what was there has been read */
+    GPUL__UNROLL_FOR (uint32_t q = 0; q < 4; ++q)
+        asm volatile(
+            "st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(shared + gpul__tensor_chunk_at(mine + 4 * q, chunk, 3)),
+            "r"(raw[q].v[0]), "r"(raw[q].v[1]), "r"(raw[q].v[2]), "r"(raw[q].v[3])
+            : "memory");
+    __syncwarp();
+    uint32_t two[16];
+    GPUL__UNROLL_FOR (uint32_t j = 0; j < 8; j += 2)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(two[j * 2]), "=r"(two[j * 2 + 1]), "=r"(two[j * 2 + 2]), "=r"(two[j * 2 + 3])
+                     : "r"(shared + gpul__tensor_chunk_at(lane % 16, j + lane / 16, 3))
+                     : "memory");
+    const auto widen = [&](bool bf16) {
+        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
+            gpul__gemm_16 pair[2];
+            memcpy(pair, &two[i], sizeof pair);
+            x[2 * i] = gpul__gemm_widen(pair[0], bf16);
+            x[2 * i + 1] = gpul__gemm_widen(pair[1], bf16);
+        }
+    };
+    if (p.dtype == GPUL_BF16) widen(true);
+    else widen(false);
+}
+/* The same of float32 */
+static __device__ __forceinline__ void gpul__tensor_read_wide(float (&x)[32], const gpul__gemm_problem &p,
+                                                              uint32_t item, int64_t row, int64_t col, int64_t end,
+                                                              uint32_t shared, bool turned) {
+    gpul__tensor_exchange exchange;
+    float c[16][2];
+    exchange.begin(p, item, row, col, end, shared, turned);
+    exchange.fetch(c, static_cast<const float *>(p.C));
+    __syncwarp(); /* what was there has been read */
+    GPUL__UNROLL_FOR (uint32_t u = 0; u < 16; ++u) {
+        GPUL__UNROLL_FOR (uint32_t j = 0; j < 2; ++j)
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(exchange.unit(u, j)), "f"(c[u][j]) : "memory");
+    }
+    __syncwarp();
+    exchange.get(x);
+}
 /* sum = alpha sum + beta C */
 static __device__ __forceinline__ void gpul__tensor_add_c(float (&sum)[gpul__tensor_sums], const gpul__gemm_problem &p,
                                                           uint32_t item, int64_t row, int64_t col, int width,
@@ -9286,26 +9440,13 @@ static __device__ __forceinline__ void gpul__tensor_add_c(float (&sum)[gpul__ten
     const float alpha = float(p.alpha), beta = float(p.beta);
     GPUL__UNROLL_NOT
     for (int64_t next = 0; next < gpul__tensor_widest; next += 64) { /* the first 32 sums, which become the last */
-        gpul__tensor_exchange exchange;
-        float c[16][2], x[32];
-        exchange.begin(p, item, row, col + next, col + width, shared, turned);
-        if (narrow) {
-            gpul__gemm_16 x16[16][2];
-            exchange.fetch(x16, static_cast<const gpul__gemm_16 *>(p.C));
-            GPUL__UNROLL_FOR (int u = 0; u < 16; ++u) {
-                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) c[u][j] = gpul__gemm_widen(x16[u][j], p.dtype == GPUL_BF16);
-            }
-        } else {
-            exchange.fetch(c, static_cast<const float *>(p.C));
+        float x[32];
+        GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) x[i] = 0;
+        if (next < width) {
+            if (narrow) gpul__tensor_read_narrow(x, p, item, row, col + next, col + width, shared);
+            else gpul__tensor_read_wide(x, p, item, row, col + next, col + width, shared, turned);
+            GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) x[i] = __fmaf_rn(alpha, sum[i], beta * x[i]);
         }
-        __syncwarp();
-        GPUL__UNROLL_FOR (uint32_t u = 0; u < 16; ++u) {
-            GPUL__UNROLL_FOR (uint32_t j = 0; j < 2; ++j)
-                asm volatile("st.shared.f32 [%0], %1;" ::"r"(exchange.unit(u, j)), "f"(c[u][j]) : "memory");
-        }
-        __syncwarp();
-        exchange.get(x);
-        GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) x[i] = __fmaf_rn(alpha, sum[i], beta * x[i]);
         GPUL__UNROLL_FOR (int i = 0; i + 32 < gpul__tensor_sums; ++i) sum[i] = sum[i + 32];
         GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) sum[gpul__tensor_sums - 32 + i] = x[i];
     }
@@ -9380,12 +9521,6 @@ static __device__ __forceinline__ void gpul__tensor_store_rows(const float (&sum
     }
 }
 
-/* Where eight columns of a row of results of 16 bits are. A box is 64 lines of 2^log2 such chunks, which lie in the order
- * of a swizzle as wide as a line; boxes lie one behind the other. */
-static __device__ __forceinline__ uint32_t gpul__tensor_chunk_at(uint32_t row, uint32_t chunk, uint32_t log2) {
-    const uint32_t line = row << (log2 + 4), in_line = (chunk ^ line >> 7) & ((1u << log2) - 1);
-    return (chunk >> log2 << (log2 + 10)) + line + in_line * 16;
-}
 /* Bulk copies to C write groups of eight columns. What is behind the last whole group is for a warp's lanes, two a row. */
 static __device__ __forceinline__ void gpul__tensor_store_rest(const gpul__gemm_problem &p,
                                                                const gpul__tensor_work &work, int first, int width,
@@ -9498,9 +9633,7 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[gpul__te
 }
 
 /* The producers of a kernel that gathers one operand or both, two warpgroups. A slice of such an operand has two halves,
- * of 32 rows; two or four warps take those of one slice, the others those of the next ones. */
-/* warps that arrive at `full`: with halves of A, of B, or of both */
-static __device__ __forceinline__ uint32_t gpul__tensor_gathering(int32_t gathers) { return gathers == 3 ? 4 : 2; }
+ * of 32 rows; gpul__tensor_gathering warps take those of one slice, the others those of the next ones. */
 
 static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tensor_ring &ring, const CUtensorMap &map_a,
                                                                      const CUtensorMap &map_b, const gpul__gemm_view &v,
@@ -9509,9 +9642,10 @@ static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tenso
     const gpul__gemm_problem &p = v.problem;
     enum { kWarps = 8 };
     const uint32_t warp = gpul__warp_uniform(threadIdx.x / 32 - 4), lane = threadIdx.x % 32,
-                   sharing = gpul__tensor_gathering(v.plan.gathers);
-    const bool both = v.plan.gathers == 3, of_b = both ? warp % 4 > 1 : v.plan.gathers == 2;
-    const int32_t half = int32_t(warp % 2) * 32;
+                   sharing = gpul__tensor_gathering(p, v.plan.gathers), others = kWarps / sharing - 1; /* a mask */
+    const bool both = v.plan.gathers == 3, halves = sharing == (both ? 4 : 2),
+               of_b = both ? (warp & sharing / 2) != 0 : v.plan.gathers == 2;
+    const int32_t half = halves ? int32_t(warp % 2) * 32 : 0;
     const bool turned_a = form & 1, turned_b = form & 2, turned = of_b ? turned_b : turned_a;
     const int64_t pitch = of_b ? (turned_b ? p.b_row : p.b_col) : turned_a ? p.a_col : p.a_row, rows = of_b ? p.N : p.M;
     gpul__tensor_work work;
@@ -9523,7 +9657,7 @@ static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tenso
         const uint16_t *const data = of_b ? static_cast<const uint16_t *>(p.B) + item_b * p.b_batch
                                           : static_cast<const uint16_t *>(p.A) + item_a * p.a_batch;
         for (int32_t i = 0; i < work.length; ++i, ring.advance()) {
-            if (turn++ % (kWarps / sharing) != 0) continue;
+            if ((turn++ & others) != 0) continue;
             const int32_t k = (work.begin + i) * 64;
             const uint32_t full = ring.full + uint32_t(ring.stage) * 8, a = ring.at(), b = a + gpul__tensor_box;
             gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
@@ -9609,7 +9743,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
     ring.parity = 0;
     ring.stage = 0;
     if (threadIdx.x == 0) {
-        const uint32_t copies = gathers ? gpul__tensor_gathering(plan.gathers) : 2,
+        const uint32_t copies = gathers ? gpul__tensor_gathering(p, plan.gathers) : 2,
                        readers = uint32_t(__popc(ring.peers)) * uint32_t(plan.tile_m / 16); /* consumer warps */
         GPUL__UNROLL_FOR (uint32_t s = 0; s < gpul__tensor_stages; ++s) {
             gpul__mbarrier_init(ring.full + s * 8, copies);
@@ -10060,8 +10194,9 @@ struct gpul__tensor_tile {
     int32_t m, n, cluster_m, cluster_n;
 };
 enum {
-    gpul__tensor_gather_time = 400, /* a slice of an operand that is gathered, ns */
-    gpul__tensor_add_time = 400     /* 64 x 64 sums of a split */
+    gpul__tensor_gather_time = 200, /* a slice, for each warp that gathers 32 of its rows, ns; of one warp 275 */
+    gpul__tensor_add_time = 400,    /* 64 x 64 sums of a split, */
+    gpul__tensor_add_few_time = 150 /* of tiles of up to 64 columns, of which several are on their way */
 };
 /* Up to eight splits of a tile may be a cluster, of a power of two blocks. */
 static inline int32_t gpul__tensor_cluster(int64_t splits) {
@@ -10105,7 +10240,7 @@ static inline double gpul__tensor_least_time(int32_t m, int32_t n) {
  * shared memory, which they do not. slice: what it takes where operands are gathered. The end of a tile depends on
  * whether bulk copies take it to C. All that is taken for each wave of work tiles; but tiles of 64 rows end while the next
  * one is multiplied. Where K is split, sums of 64 x 64 change blocks in a cluster, each of which finishes a share, or
- * leave for scratch memory and are added 16 at a time. */
+ * leave for scratch memory and are added 16 at a time. Such a cluster has one tile: the next wave's begin anew. */
 static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_task &task, int32_t m, int32_t n,
                                   double slice) {
     static const double part[4] = {1, 0.5, 0.25, 0.125};
@@ -10119,8 +10254,9 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
     double leave = 0, add = 0; /* sums that leave for scratch memory, and what adds them up */
     if (task.splits > 1) {
         leave = 300 + 850 * sums;
-        add = double(gpul__gemm_added(task.splits)) * n * (gpul__tensor_add_time / 64.0);
-        if (task.splits > gpul__gemm_fan) add += 3200;
+        const int32_t each = n > 64 ? gpul__tensor_add_time : gpul__tensor_add_few_time;
+        add = double(gpul__gemm_added(task.splits)) * n * (each / 64.0);
+        if (task.splits > gpul__gemm_fan) add += 1500;
     }
     /* a slice, of which a cluster's blocks copy parts to each other */
     const auto load_time = [&](double of_m, double of_n) { return (lines_m * of_m + lines_n * of_n) * 0.85 + store; };
@@ -10148,8 +10284,8 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
     if (together == 1 || task.room[log2] == 0 || n % (8 * together) != 0) return;
     const double load = load_time(1, 1),
                  all = slices * (task.gathers ? slice : (load > multiply ? load : multiply) + 11),
-                 time = waves(double(down * across * task.batch), log2) *
-                        (all + end * part[log2] + 3000 + 1150 * sums); /* blocks finish whole vectors of columns */
+                 one = all + end * part[log2] + 1000 + 1400 * sums, /* blocks finish whole vectors of columns */
+        time = one + (waves(double(down * across * task.batch), log2) - 1) * (one + 5000); /* blocks anew */
     if (time < best->time) *best = {time, {m, n, 1, 1}, together};
 }
 static gpul__tensor_way gpul__tensor_best_way(const gpul__tensor_task &task) {
@@ -10307,7 +10443,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
         if (gathers & ~unmapped) continue;
         gpul__tensor_way way = {1e300, {64, 64, 1, 1}, 1};
-        gpul__tensor_consider(&way, task, 64, 64, (gathers == 3 ? 2 : 1) * gpul__tensor_gather_time);
+        const uint32_t gathering = gpul__tensor_gathering(*p, gathers);
+        gpul__tensor_consider(&way, task, 64, 64, gathering > 1 ? gathering * gpul__tensor_gather_time : 275);
         const int32_t copied = unmapped & ~gathers;
         const double time = with_copies(way.time, copied & 1, copied & 2);
         if (!(time < least)) continue;

@@ -399,6 +399,7 @@ plant matmul-zero test_matmul:test_zeros expression 'gpul__gemm_fma(sum[g], one,
 plant matmul-short-zero test_matmul:test_zeros without
 plant matmul-short-scales test_matmul:test_zeros expression 'scale_only' 'false'
 plant matmul-short-await test_matmul:test_row_alone without
+plant matmul-short-reads test_matmul:test_short_k expression 'first + i < rows' 'first + i == 0'
 plant matmul-short-rows test_matmul:test_short_k without
 plant matmul-short-columns test_matmul:test_short_k without
 plant matmul-thin-zero test_matmul:test_zeros expression 'gpul__gemm_add(tile.sum[j], Compute(0))' 'tile.sum[j]'
@@ -412,6 +413,7 @@ plant matmul-thin-rule test_matmul:test_plans expression 'p->K > 16' 'true'
 plant matmul-end-barrier test_matmul without
 plant matmul-raster test_matmul expression 'group * high' 'group * 8'
 plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan' '256'
+plant matmul-parts-beyond test_matmul:test_chain expression 'p < left' 'true'
 plant matmul-parts-by-machine test_matmul:test_plans expression 'h200' '*machine'
 plant matmul-kept-choice test_matmul:test_plans expression 'memcmp(&here.key, &key, sizeof key) != 0' 'memcmp(&here.key, &key, 8) != 0'
 plant matmul-kept-alignment test_matmul:test_plans_kept expression 'gpul__in_line(p->A)' '0'

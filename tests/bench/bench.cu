@@ -267,8 +267,9 @@ struct Case {
     double want_ratio = 0, want_share = 0; // what a good result is: peer's time / ours, share of nominal bandwidth
     double want_over_read = 0;             // and at most so many us above a mere read of the data
     std::function<void(uint64_t)> draw;    // new data and its reference
-    void *out = nullptr;
+    void *out = nullptr;                   // filled with a byte before the calls that are checked
     size_t out_bytes = 0;
+    int out_byte = 0xff;
     std::vector<Contender> who; // who[0] is gpulite
 
     std::string id() const { return family + ":" + name + " " + dtype + " " + shape; }
@@ -421,6 +422,8 @@ static void time_graph(Case &k) {
     }
 }
 
+static int calls_made; // since `out` was filled
+
 static void run_case(Case &k, uint64_t seed, bool graph) {
     for (int round = 0; round < k.rounds; round++) {
         if (k.draw && (round == 0 || !k.brief)) k.draw(hash(seed, uint64_t(round)));
@@ -455,7 +458,8 @@ static void run_case(Case &k, uint64_t seed, bool graph) {
                 // slow contenders take part in the last batches only
                 if (c.dead || c.slow || b < most - batches_a_round(k, c)) continue;
                 const bool last = b == most - 1 && (!k.brief || round == k.rounds - 1);
-                if (last && k.out) MUST(cudaMemsetAsync(k.out, 0xff, k.out_bytes, stream));
+                if (last && k.out) MUST(cudaMemsetAsync(k.out, k.out_byte, k.out_bytes, stream));
+                calls_made = c.lead + c.calls;
                 const double us = time_batch(c, k.host);
                 if (us < 0) {
                     kill(c, trouble);
@@ -1401,13 +1405,13 @@ __global__ void check_gemv_kernel(unsigned long long *count, const T *y, const T
 }
 
 static cublasStatus_t blas_gemm(cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *A, int lda,
-                                const void *B, int ldb, void *C, int ldc, cudaDataType_t type,
-                                cublasComputeType_t how) {
-    const float onef = 1, zerof = 0;
-    const double oned = 1, zerod = 0;
+                                const void *B, int ldb, void *C, int ldc, cudaDataType_t type, cublasComputeType_t how,
+                                double beta = 0) {
+    const float onef = 1, betaf = float(beta);
+    const double oned = 1;
     const bool wide = type == CUDA_R_64F;
     return cublasGemmEx(cublas, ta, tb, m, n, k, wide ? static_cast<const void *>(&oned) : &onef, A, type, lda, B, type,
-                        ldb, wide ? static_cast<const void *>(&zerod) : &zerof, C, type, ldc, how, CUBLAS_GEMM_DEFAULT);
+                        ldb, wide ? static_cast<const void *>(&beta) : &betaf, C, type, ldc, how, CUBLAS_GEMM_DEFAULT);
 }
 
 template <class T> static bool build_gemv(Case &k, int64_t rows, int64_t cols, bool row_major) {
@@ -1474,11 +1478,13 @@ struct Strides {
     __host__ __device__ int64_t operator()(int64_t i, int64_t j) const { return i * row + j * col; }
 };
 
-// One warp a sample of C; and no NaN anywhere.
+// One warp a sample of C; and no NaN anywhere. C is `times` A B, and `rest` that was left of what was there before so many
+// calls, each of which rounded.
 template <class T>
 __global__ void check_gemm_kernel(unsigned long long *count, const T *C, const T *A, const T *B, Strides cs, Strides as,
                                   Strides bs, int64_t m, int64_t n, int64_t kk, int64_t samples, uint64_t seed,
-                                  double bound, double last, double tiny) {
+                                  double bound, double last, double tiny, double times = 1, double rest = 0,
+                                  int calls = 1) {
     const int64_t warps = grid_step() / 32;
     for (int64_t s = grid_first() / 32; s < samples; s += warps) {
         const int64_t i = int64_t(unit(seed, uint64_t(2 * s)) * double(m)),
@@ -1493,7 +1499,9 @@ __global__ void check_gemm_kernel(unsigned long long *count, const T *C, const T
             sum += __shfl_xor_sync(warp_full, sum, o);
             mag += __shfl_xor_sync(warp_full, mag, o);
         }
-        if ((threadIdx.x & 31) == 0 && !(fabs(to_double(C[cs(i, j)]) - sum) <= bound * mag + last * fabs(sum) + tiny))
+        const double before = calls * fabs(rest), most = times * fabs(sum) + before;
+        if ((threadIdx.x & 31) == 0 && !(fabs(to_double(C[cs(i, j)]) - (times * sum + rest)) <=
+                                         bound * (times * mag + before) + last * most + tiny))
             atomicAdd(count, 1ull);
     }
     unsigned long long nan = 0;
@@ -1511,6 +1519,7 @@ struct LtPlan {
     std::vector<cublasLtMatmulHeuristicResult_t> found;
     size_t best = 0;
     bool wide = false, chosen = false;
+    double beta = 0;
 
     // column-major m x k by k x n; A, B and C for their alignment
     bool make(cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *A, int lda, const void *B,
@@ -1553,10 +1562,10 @@ struct LtPlan {
         if (c) (void)cublasLtMatrixLayoutDestroy(c);
     }
     bool call(const void *A, const void *B, void *C, size_t which) {
-        const float onef = 1, zerof = 0;
-        const double oned = 1, zerod = 0;
+        const float onef = 1, betaf = float(beta);
+        const double oned = 1;
         return ok(cublasLtMatmul(cublaslt, desc, wide ? static_cast<const void *>(&oned) : &onef, A, a, B, b,
-                                 wide ? static_cast<const void *>(&zerod) : &zerof, C, c, C, c, &found[which].algo,
+                                 wide ? static_cast<const void *>(&beta) : &betaf, C, c, C, c, &found[which].algo,
                                  blas_workspace, blas_workspace_bytes, stream));
     }
     void choose(const void *A, const void *B, void *C) {

@@ -1746,16 +1746,19 @@ static Random draw_histogram(Draws &r) {
 // ---------------------------------------------------------------------------------------------------------------------
 // matmul
 // ---------------------------------------------------------------------------------------------------------------------
-template <class T> static bool build_random_matmul(Case &k, const View &va, const View &vb, const View &vc) {
+// C = A B, or C = A B + beta C
+template <class T>
+static bool build_random_matmul(Case &k, const View &va, const View &vb, const View &vc, double beta) {
     const T *A = va.in<const T>(big_a), *B = vb.in<const T>(big_b);
     T *C = vc.in<T>(big_c);
     const int64_t m = vc.shape[0], n = vc.shape[1], kk = va.shape[1], a_end = va.end(), b_end = vb.end();
     const Strides as = {va.stride[0], va.stride[1]}, bs = {vb.stride[0], vb.stride[1]},
                   cs = {vc.stride[0], vc.stride[1]};
-    k.bytes = double(m * kk + kk * n + m * n) * double(sizeof(T));
+    k.bytes = double(m * kk + kk * n + (beta != 0 ? 2 : 1) * m * n) * double(sizeof(T));
     k.flops = 2.0 * double(m) * double(n) * double(kk);
     k.out = C;
     k.out_bytes = size_t(vc.end() - vc.at) * sizeof(T);
+    if (beta != 0) k.out_byte = 0x3c; // a small number in each type
     uint64_t *drawn = new uint64_t(0);
     k.draw = [=](uint64_t seed) {
         *drawn = seed;
@@ -1765,16 +1768,22 @@ template <class T> static bool build_random_matmul(Case &k, const View &va, cons
     const double unit_roundoff = sizeof(T) == 8 ? 0x1p-53 : 0x1p-24,
                  last = sizeof(T) == 2 ? 1.01 * type_of<T>::eps() : 0,
                  tiny = std::is_same<T, __half>::value ? 0x1p-25 : 0; // f16: the smallest results are no normal numbers
+    T before;
+    memset(&before, 0x3c, sizeof before);
     const auto check = [=]() {
+        double times = 1, left = beta; // after a call
+        for (int i = 1; i < calls_made; i++, left *= beta) times += left;
+        const double slack = beta != 0 ? 2 : 1; // each call's rounding, and half of that of the calls before
         reset_bad();
         check_gemm_kernel<T><<<1056, 256, 0, stream>>>(bad, C, A, B, cs, as, bs, m, n, kk, 2048, *drawn,
-                                                       double(kk + 2) * unit_roundoff, last, tiny);
+                                                       slack * double(kk + 2) * unit_roundoff, slack * last,
+                                                       slack * tiny, times, left * to_double(before), calls_made);
         return verdict(m * n);
     };
     const gpul_array a = va.array(big_a, type_of<T>::dtype), b = vb.array(big_b, type_of<T>::dtype);
     gpul_array c = vc.array(big_c, type_of<T>::dtype);
     k.add(
-        "gpulite", [=]() mutable { return ours_ok(gpul_gemm(&c, 1.0, &a, &b, 0.0, stream)); }, check);
+        "gpulite", [=]() mutable { return ours_ok(gpul_gemm(&c, 1.0, &a, &b, beta, stream)); }, check);
     // column-major C = A B, or the column-major C^T = B^T A^T of a row-major C
     const bool turned = is_row_major(vc);
     const auto op_of = [=](const View &v) { // a row-major matrix is the transpose of a column-major one
@@ -1788,12 +1797,13 @@ template <class T> static bool build_random_matmul(Case &k, const View &va, cons
     const cublasComputeType_t how = sizeof(T) == 8 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
     const auto gemm = [=](cublasComputeType_t h) {
         return [=]() {
-            return ok(blas_gemm(t1, t2, rows, cols, depth, first, ld1, second, ld2, C, ldc, type_of<T>::cuda, h));
+            return ok(blas_gemm(t1, t2, rows, cols, depth, first, ld1, second, ld2, C, ldc, type_of<T>::cuda, h, beta));
         };
     };
     k.add("cublas", gemm(how), check);
     if (sizeof(T) == 4) k.add("cublas-pedantic", gemm(CUBLAS_COMPUTE_32F_PEDANTIC), check);
     LtPlan *lt = new LtPlan();
+    lt->beta = beta;
     lt_plans.push_back(lt);
     if (lt->make(t1, t2, rows, cols, depth, first, ld1, second, ld2, C, ldc, type_of<T>::cuda, how))
         k.add(
@@ -1822,6 +1832,7 @@ static Random draw_matmul(Draws &r) {
         c = draw_matrix(r, sizes[0], sizes[1], bytes, tidy);
         if (a.fits() && b.fits() && c.fits()) break;
     }
+    const double beta = r.chance(0.3) ? 0.5 : 0;
     bool aligned = true;
     for (const View *v : {&a, &b, &c})
         aligned = aligned && v->aligned(16) && leading_dimension(*v) * int64_t(bytes) % 16 == 0;
@@ -1829,13 +1840,14 @@ static Random draw_matmul(Draws &r) {
     d.dtype = dtypes[dtype];
     d.shape = text("%lldx%lldx%lld A%s B%s C%s", (long long)c.shape[0], (long long)c.shape[1], (long long)a.shape[1],
                    a.words().c_str(), b.words().c_str(), c.words().c_str());
-    d.kind = text("%s %s", dtypes[dtype], aligned ? "aligned" : "misaligned");
+    if (beta != 0) d.shape += text(" beta=%g", beta);
+    d.kind = text("%s %s%s", dtypes[dtype], aligned ? "aligned" : "misaligned", beta != 0 ? " C read" : "");
     d.reach = std::max({a.reach(), b.reach(), c.reach()});
     d.build = [=](Case &k) {
-        return dtype == 0   ? build_random_matmul<float>(k, a, b, c)
-               : dtype == 1 ? build_random_matmul<double>(k, a, b, c)
-               : dtype == 2 ? build_random_matmul<__half>(k, a, b, c)
-                            : build_random_matmul<__nv_bfloat16>(k, a, b, c);
+        return dtype == 0   ? build_random_matmul<float>(k, a, b, c, beta)
+               : dtype == 1 ? build_random_matmul<double>(k, a, b, c, beta)
+               : dtype == 2 ? build_random_matmul<__half>(k, a, b, c, beta)
+                            : build_random_matmul<__nv_bfloat16>(k, a, b, c, beta);
     };
     return d;
 }
