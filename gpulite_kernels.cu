@@ -8284,8 +8284,8 @@ static __device__ __forceinline__ void gpul__gemm_widen_all(Compute (&to)[n][kWi
     }
 }
 
-/* Multiplies a turn's vectors, of the steps of a class from step k of the chunk on. */
-template <typename S>
+/* Multiplies a turn's vectors, of the steps of a class from step k of the chunk on, by kColumns columns. */
+template <typename S, int kColumns>
 static __device__ __forceinline__ void
 gpul__gemm_multiply_thin(typename S::Compute (&acc)[S::kWide][S::kShort], const gpul__raw (&raw)[S::kTurns * S::kWide],
                          const typename S::Compute (&shared)[S::kShort][S::kPitch], int k, int of_class, bool along_k,
@@ -8298,7 +8298,7 @@ gpul__gemm_multiply_thin(typename S::Compute (&acc)[S::kWide][S::kShort], const 
         Compute value[kMany][kWide];
         if (sizeof(T) == 2 && bf16) gpul__gemm_widen_all<true, T>(value, raw + g);
         else gpul__gemm_widen_all<false, T>(value, raw + g);
-        GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) {
+        GPUL__UNROLL_FOR (int w = 0; w < kColumns; ++w) {
             Compute factor[kWide]; /* 0 where there is no such column: no branch, so reads overlap */
             if (along_k) {
                 gpul__gemm_read<kWide>(factor, shared[w] + step);
@@ -8402,7 +8402,9 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
                 }
             }
             GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) at[i] += S::kTurns * next;
-            gpul__gemm_multiply_thin<S>(acc, raw, shared, k, of_class, along_k, bf16);
+            if (sizeof(T) < 8 && columns == 1) /* instructions bind these, memory doubles */
+                gpul__gemm_multiply_thin<S, 1>(acc, raw, shared, k, of_class, along_k, bf16);
+            else gpul__gemm_multiply_thin<S, S::kShort>(acc, raw, shared, k, of_class, along_k, bf16);
         }
     }
     /* the trees of all rows, a column at a time; in the end a thread has sums of one row */
