@@ -8145,29 +8145,36 @@ static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::
                                                               int cols) {
     typedef typename S::T T;
     typedef typename S::Compute Compute;
-    const Compute alpha = Compute(v.problem.alpha), beta = Compute(v.problem.beta);
     const bool scale_only = v.plan.scale_only;
+    const Compute alpha = scale_only ? Compute(0) : Compute(v.problem.alpha), /* fault: matmul-short-scales */
+        beta = Compute(v.problem.beta);
     GPUL__UNROLL_FOR (int first = 0; first < S::kRows; first += S::kRead) {
-        T old[S::kRead][S::kCols]; /* of C: those of some rows are in flight at a time */
+        Compute value[S::kRead][S::kCols];
         if (first >= rows) break;
-        GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) gpul__fill(old[i], T());
-        if (beta != 0) {
+        if (beta != 0) { /* rows of C are read some at a time, so that they are in flight together */
+            T old[S::kRead][S::kCols];
             const T *next = c;
             GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i, next += v.problem.c_row) {
+                gpul__fill(old[i], T());
                 GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j)
                     if (first + i < rows && j * 32 < cols) old[i][j] = next[j * 32]; /* fault: matmul-short-reads */
+            }
+            GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) {
+                GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
+                    const Compute term = beta * gpul__gemm_widen(old[i][j], kBf16);
+                    value[i][j] = scale_only ? term : gpul__gemm_fma(alpha, sum[first + i][j], term);
+                }
+            }
+        } else {
+            GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) {
+                GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) value[i][j] = alpha * sum[first + i][j];
             }
         }
         GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i, c += v.problem.c_row) {
             if (first + i >= rows) break;
             GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
-                Compute value = scale_only ? Compute(0) : alpha * sum[first + i][j]; /* fault: matmul-short-scales */
                 T narrow;
-                if (beta != 0) {
-                    const Compute term = beta * gpul__gemm_widen(old[i][j], kBf16);
-                    value = scale_only ? term : gpul__gemm_fma(alpha, sum[first + i][j], term);
-                }
-                gpul__gemm_narrow(&narrow, value, kBf16);
+                gpul__gemm_narrow(&narrow, value[i][j], kBf16);
                 if (j * 32 < cols) c[j * 32] = narrow;
             }
         }
