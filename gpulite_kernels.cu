@@ -8060,7 +8060,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
  * All steps of a block's columns of B are in shared memory. Each of its warps goes down C on its own, with no barrier but
  * the first: it multiplies a few rows of A, all of whose steps are in shared memory, too, while the next ones are on
  * their way. So some warps multiply while others write C. A warp's lanes have neighbouring columns: C is written by whole
- * sectors wherever its rows begin. An element of C is the same chain of fused multiply-adds as in gpul__gemm_kernel. */
+ * sectors wherever its rows begin. An element of C is the same chain of fused multiply-adds as in gpul__gemm_kernel. A
+ * lane has several columns, or one, where a block has 32 at most. */
 template <typename Type> struct gpul__gemm_short {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -8139,8 +8140,8 @@ template <typename S, int kOuter, int kThreads, int kPitch> struct gpul__gemm_sh
 };
 
 /* What is left of C from the lane's first element on: rows, and columns. kBf16: of 16-bit types */
-template <bool kBf16, typename S>
-static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::Compute (&sum)[S::kRows][S::kCols],
+template <bool kBf16, typename S, int kCols>
+static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::Compute (&sum)[S::kRows][kCols],
                                                               typename S::T *c, const gpul__gemm_view &v, int rows,
                                                               int cols) {
     typedef typename S::T T;
@@ -8149,36 +8150,64 @@ static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::
     const Compute alpha = scale_only ? Compute(0) : Compute(v.problem.alpha), /* fault: matmul-short-scales */
         beta = Compute(v.problem.beta);
     GPUL__UNROLL_FOR (int first = 0; first < S::kRows; first += S::kRead) {
-        Compute value[S::kRead][S::kCols];
+        Compute value[S::kRead][kCols];
         if (first >= rows) break;
         if (beta != 0) { /* rows of C are read some at a time, so that they are in flight together */
-            T old[S::kRead][S::kCols];
+            T old[S::kRead][kCols];
             const T *next = c;
             GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i, next += v.problem.c_row) {
                 gpul__fill(old[i], T());
-                GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j)
+                GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j)
                     if (first + i < rows && j * 32 < cols) old[i][j] = next[j * 32]; /* fault: matmul-short-reads */
             }
             GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) {
-                GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
+                GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) {
                     const Compute term = beta * gpul__gemm_widen(old[i][j], kBf16);
                     value[i][j] = scale_only ? term : gpul__gemm_fma(alpha, sum[first + i][j], term);
                 }
             }
         } else {
             GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) {
-                GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) value[i][j] = alpha * sum[first + i][j];
+                GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) value[i][j] = alpha * sum[first + i][j];
             }
         }
         GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i, c += v.problem.c_row) {
             if (first + i >= rows) break;
-            GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
+            GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) {
                 T narrow;
                 gpul__gemm_narrow(&narrow, value[i][j], kBf16);
                 if (j * 32 < cols) c[j * 32] = narrow;
             }
         }
     }
+}
+
+/* A warp's rows by a lane's columns, so many of them: products of all steps, then C */
+template <typename S, int kCols>
+static __device__ __forceinline__ void
+gpul__gemm_multiply_short(const typename S::Compute *a, const typename S::Compute *b, int steps, typename S::T *c,
+                          const gpul__gemm_view &v, int rows, int cols, bool bf16) {
+    typedef typename S::Compute Compute;
+    Compute sum[S::kRows][kCols];
+    gpul__gemm_zero(sum);
+    GPUL__UNROLL_NOT
+    for (int first = 0; first < steps; first += 4) {
+        GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
+            Compute x[S::kRows], y[kCols];
+            GPUL__UNROLL_FOR (int i = 0; i < S::kRows; i += 4)
+                gpul__gemm_read<4>(x + i, a + (first + k) * S::kPitchM + i);
+            GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) y[j] = b[(first + k) * S::kPitchN + j * 32];
+            GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) {
+                GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i) sum[i][j] = gpul__gemm_fma(x[i], y[j], sum[i][j]);
+            }
+        }
+    }
+    GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) { /* -0 becomes 0, as in gpul__gemm_write_sums */
+        GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i)
+            sum[i][j] = gpul__gemm_add(sum[i][j], Compute(0)); /* fault: matmul-short-zero */
+    }
+    if (sizeof(typename S::T) == 2 && bf16) gpul__gemm_store_short<true, S, kCols>(sum, c, v, rows, cols);
+    else gpul__gemm_store_short<false, S, kCols>(sum, c, v, rows, cols);
 }
 
 template <typename S>
@@ -8215,30 +8244,13 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     __syncthreads(); /* fault: matmul-short-columns */
     GPUL__UNROLL_NOT
     for (; rows > 0; c += down * p.c_row) {
-        Compute sum[S::kRows][S::kCols];
         const int here = rows;
         rows -= int(down);
         a.from += down * p.a_row;
         if (rows > 0) a.fetch(next, rows);
-        gpul__gemm_zero(sum);
-        GPUL__UNROLL_NOT
-        for (int first = 0; first < steps; first += 4) {
-            GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
-                Compute x[S::kRows], y[S::kCols];
-                GPUL__UNROLL_FOR (int i = 0; i < S::kRows; i += 4)
-                    gpul__gemm_read<4>(x + i, static_cast<const Compute *>(of_a + (first + k) * S::kPitchM + i));
-                GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) y[j] = shared[(first + k) * S::kPitchN + lane + j * 32];
-                GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
-                    GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i) sum[i][j] = gpul__gemm_fma(x[i], y[j], sum[i][j]);
-                }
-            }
-        }
-        GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) { /* -0 becomes 0, as in gpul__gemm_write_sums */
-            GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i)
-                sum[i][j] = gpul__gemm_add(sum[i][j], Compute(0)); /* fault: matmul-short-zero */
-        }
-        if (sizeof(T) == 2 && bf16) gpul__gemm_store_short<true, S>(sum, c, v, here, cols - lane);
-        else gpul__gemm_store_short<false, S>(sum, c, v, here, cols - lane);
+        if (sizeof(T) < 8 && cols <= 32) /* doubles would be spilled */
+            gpul__gemm_multiply_short<S, 1>(of_a, shared + lane, steps, c, v, here, cols - lane, bf16);
+        else gpul__gemm_multiply_short<S, S::kCols>(of_a, shared + lane, steps, c, v, here, cols - lane, bf16);
         a.put(next);
         gpul__wait_for_copies<0>();
         __syncwarp(); /* the next rows are there, and these have been read */ /* fault: matmul-short-rows */
@@ -10091,7 +10103,12 @@ static int32_t gpul__gemm_best_tile(const gpul__gemm_plan *plan, const gpul__gem
     double least = 1e300;
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
-        const gpul__gemm_tile &tile = tiles[i];
+        gpul__gemm_tile tile = tiles[i];
+        if (tile.short_k && p->N <= 32 && p->dtype != GPUL_F64) { /* code of its own for few columns */
+            tile.busy /= 2;
+            tile.alone /= 2;
+            tile.end /= 2;
+        }
         if ((plan->splits > 1 && !tile.add) || tile.thin != gpul__gemm_is_thin(p)) continue;
         if (tile.short_k && (part > tile.short_k || p->bias || p->activation)) continue;
         if (gpul__gemm_shared_bytes(tile, part) > shared_bytes) continue;
