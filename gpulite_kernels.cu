@@ -7869,7 +7869,7 @@ template <typename S> struct gpul__gemm_add_partials {
         done += S::kVector;
     }
 };
-template <typename S> struct gpul__gemm_add_nothing {
+template <typename S> struct gpul__gemm_begin_total {
     __device__ __forceinline__ void operator()(int, int, typename S::Compute *sum) {
         GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) sum[g] = typename S::Compute(-0.0);
     }
@@ -7877,7 +7877,7 @@ template <typename S> struct gpul__gemm_add_nothing {
 template <typename S>
 static __device__ __forceinline__ void gpul__gemm_total(std::true_type, S &tile, const typename S::Compute *from,
                                                         int64_t size, int count, int32_t zero) {
-    gpul__gemm_add_nothing<S> begin;
+    gpul__gemm_begin_total<S> begin;
     tile.each(begin);
     GPUL__UNROLL_NOT
     for (int left = count; left > 0; left -= gpul__gemm_load_partials<S>::kAtOnce) {
@@ -9308,7 +9308,7 @@ static __device__ __forceinline__ void gpul__tensor_scale_back(float *sum, const
     }
 }
 
-/* A warp's 16 x 64 results of f32, or elements of C, in shared memory, and where they are in C. There a lane has two in
+/* A warp's 16 x 64 results of f32, or such elements of C, in shared memory, and where they are in C. There a lane has two in
  * each of 16 units: 32 columns apart in a row; or, turned, where C has them as 64 rows of 16, in neighbouring rows of
  * four. Parts of 32 bytes are in an order in which a warp's accesses meet in no bank, those to sums nor those to
  * units. */
@@ -9341,11 +9341,11 @@ struct gpul__tensor_exchange {
     __device__ __forceinline__ uint32_t unit(uint32_t u, uint32_t j) const {
         return (of_units ^ ((u % 8 ^ j * 4) * 32)) + u * 256;
     }
-    template <typename T> __device__ __forceinline__ void fetch(T (&x)[16][2], const T *c) const {
-        const T *first = c + at, *second = first + apart;
+    __device__ __forceinline__ void fetch(float (&x)[16][2], const float *c) const {
+        const float *first = c + at, *second = first + apart;
         GPUL__UNROLL_FOR (int u = 0; u < 16; ++u, first += step, second += step) {
-            x[u][0] = u < left[0] ? *first : T();
-            x[u][1] = u < left[1] ? *second : T();
+            x[u][0] = u < left[0] ? *first : 0;
+            x[u][1] = u < left[1] ? *second : 0;
         }
     }
     __device__ __forceinline__ void put(const float *x) const {
@@ -9421,22 +9421,15 @@ static __device__ __forceinline__ void gpul__tensor_read_narrow(float (&x)[32], 
             "r"(raw[q].v[0]), "r"(raw[q].v[1]), "r"(raw[q].v[2]), "r"(raw[q].v[3])
             : "memory");
     __syncwarp();
-    uint32_t two[16];
-    GPUL__UNROLL_FOR (uint32_t j = 0; j < 8; j += 2)
+    GPUL__UNROLL_FOR (uint32_t j = 0; j < 4; ++j)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(two[j * 2]), "=r"(two[j * 2 + 1]), "=r"(two[j * 2 + 2]), "=r"(two[j * 2 + 3])
-                     : "r"(shared + gpul__tensor_chunk_at(lane % 16, j + lane / 16, 3))
+                     : "=r"(raw[j].v[0]), "=r"(raw[j].v[1]), "=r"(raw[j].v[2]), "=r"(raw[j].v[3])
+                     : "r"(shared + gpul__tensor_chunk_at(lane % 16, j * 2 + lane / 16, 3))
                      : "memory");
-    const auto widen = [&](bool bf16) {
-        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
-            gpul__gemm_16 pair[2];
-            memcpy(pair, &two[i], sizeof pair);
-            x[2 * i] = gpul__gemm_widen(pair[0], bf16);
-            x[2 * i + 1] = gpul__gemm_widen(pair[1], bf16);
-        }
-    };
-    if (p.dtype == GPUL_BF16) widen(true);
-    else widen(false);
+    float wide[4][8];
+    if (p.dtype == GPUL_BF16) gpul__gemm_widen_all<true, gpul__gemm_16>(wide, raw);
+    else gpul__gemm_widen_all<false, gpul__gemm_16>(wide, raw);
+    GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) x[i] = wide[i / 8][i % 8];
 }
 /* The same of float32 */
 static __device__ __forceinline__ void gpul__tensor_read_wide(float (&x)[32], const gpul__gemm_problem &p,
@@ -9655,7 +9648,6 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[gpul__te
 
 /* The producers of a kernel that gathers one operand or both, two warpgroups. A slice of such an operand has two halves,
  * of 32 rows; gpul__tensor_gathering warps take those of one slice, the others those of the next ones. */
-
 static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tensor_ring &ring, const CUtensorMap &map_a,
                                                                      const CUtensorMap &map_b, const gpul__gemm_view &v,
                                                                      uint32_t work_tiles, uint32_t at_once,
@@ -10220,9 +10212,10 @@ struct gpul__tensor_tile {
     int32_t m, n, cluster_m, cluster_n;
 };
 enum {
-    gpul__tensor_gather_time = 200, /* a slice, for each warp that gathers 32 of its rows, ns; of one warp 275 */
-    gpul__tensor_add_time = 400,    /* 64 x 64 sums of a split, */
-    gpul__tensor_add_few_time = 150 /* of tiles of up to 64 columns, of which several are on their way */
+    gpul__tensor_gather_time = 200,  /* a slice, for each warp that gathers 32 of its rows, ns; */
+    gpul__tensor_gather_alone = 275, /* of one warp */
+    gpul__tensor_add_time = 400,     /* 64 x 64 sums of a split, */
+    gpul__tensor_add_few_time = 150  /* of tiles of up to 64 columns, of which several are on their way */
 };
 /* Up to eight splits of a tile may be a cluster, of a power of two blocks. */
 static inline int32_t gpul__tensor_cluster(int64_t splits) {
@@ -10469,8 +10462,10 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
         if (gathers & ~unmapped) continue;
         gpul__tensor_way way = {1e300, {64, 64, 1, 1}, 1};
-        const uint32_t gathering = gpul__tensor_gathering(*p, gathers);
-        gpul__tensor_consider(&way, task, 64, 64, gathering > 1 ? gathering * gpul__tensor_gather_time : 275);
+        const int32_t gathering = int32_t(gpul__tensor_gathering(*p, gathers)),
+                      of_slice =
+                          gathering > 1 ? gathering * gpul__tensor_gather_time : int32_t(gpul__tensor_gather_alone);
+        gpul__tensor_consider(&way, task, 64, 64, of_slice);
         const int32_t copied = unmapped & ~gathers;
         const double time = with_copies(way.time, copied & 1, copied & 2);
         if (!(time < least)) continue;
