@@ -1612,33 +1612,34 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
     gpul_dtype bias_dtype;
     int32_t activation; /* GPUL_ACTIVATION_* */
 } gpul__gemm_problem;
-typedef struct gpul__gemm_plan {
-    int32_t tensor; /* 1: tensor cores */
-    int32_t tile;   /* of gpul__gemm_tiles; tensor cores: of gpul__tensor_functions */
+typedef struct gpul__gemm_plan { /* what kernels read comes last, side by side: each 64 bytes take a warp 130 cycles */
+    int32_t tensor;              /* 1: tensor cores */
+    int32_t tile;                /* of gpul__gemm_tiles; tensor cores: of gpul__tensor_functions */
     int32_t device;
-    int64_t batch;                        /* products of the stack that one launch takes, at most */
-    int32_t splits;                       /* split-K: parts of K, whose sums are added in a fixed order */
-    int64_t part;                         /* steps of K in a split; with `splits` a pure function of shape and dtype */
-    int32_t tile_m, tile_n;               /* elements of a tile */
-    int64_t tiles_m, tiles_n;             /* of C; tensor cores: work tiles, each a tile for every block of a cluster */
-    int64_t scratch_bytes;                /* the partial sums in the compute type; tensor cores: and what follows */
-    int64_t counters;                     /* of splits that have arrived, zero before and after */
-    int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned */
-    int32_t scale_only;                   /* alpha or K is 0: A and B are not read */
-    /* tensor cores */
-    int32_t blocks, cluster;      /* of the grid; of a cluster */
-    int32_t cluster_m, cluster_n; /* a cluster's tiles below each other, which share columns of B, and beside */
-    int32_t cluster_splits;       /* 1: or has the splits of a tile, whose sums its blocks add, a share each */
-    int32_t share;      /* columns of a tile that a block finishes: fewer than all where a cluster has the splits */
-    int32_t group_rows; /* raster order: rows of work tiles in a group */
-    int32_t gathers;    /* 1: A, 2: B: no tensor map describes it, and the kernel gathers it */
-    int32_t held;       /* TF32: 1: A, 2: B is not dense along K and passes through registers */
-    int32_t c_bulk;     /* sums go to C by bulk copies of so many columns; 0: no tensor map describes it */
+    int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what packed copies of A and B are made for */
+    int64_t batch;            /* products of the stack that one launch takes, at most */
+    int64_t scratch_bytes;    /* the partial sums in the compute type; tensor cores: and what follows */
+    int64_t counters;         /* of splits that have arrived, zero before and after */
     int64_t a_pitch, b_pitch; /* 0, or the pitches of copies of A and B, which tensor maps can describe */
     int64_t promoted_at;      /* in scratch memory: the promoted sums, a tile of f32 for each block, where K is long */
     int64_t a_at, b_at;       /* in scratch memory: the copies */
-    int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what packed copies of A and B are made for */
     int64_t ranges_at;        /* in scratch memory: emulated: depths, and the ranges of rows */
+    int32_t blocks;           /* tensor cores: of the grid */
+    int32_t splits;           /* split-K: parts of K, whose sums are added in a fixed order */
+    int64_t part;             /* steps of K in a split; with `splits` a pure function of shape and dtype */
+    int64_t tiles_m, tiles_n; /* of C; tensor cores: work tiles, each a tile for every block of a cluster */
+    int32_t tile_m, tile_n;   /* elements of a tile */
+    int32_t group_rows;       /* raster order: rows of work tiles in a group */
+    int32_t scale_only;       /* alpha or K is 0: A and B are not read */
+    int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned */
+    /* tensor cores */
+    int32_t cluster;              /* blocks of a cluster */
+    int32_t cluster_m, cluster_n; /* a cluster's tiles below each other, which share columns of B, and beside */
+    int32_t cluster_splits;       /* 1: or has the splits of a tile, whose sums its blocks add, a share each */
+    int32_t share;   /* columns of a tile that a block finishes: fewer than all where a cluster has the splits */
+    int32_t gathers; /* 1: A, 2: B: no tensor map describes it, and the kernel gathers it */
+    int32_t held;    /* TF32: 1: A, 2: B is not dense along K and passes through registers */
+    int32_t c_bulk;  /* sums go to C by bulk copies of so many columns; 0: no tensor map describes it */
 } gpul__gemm_plan;
 
 /* Defined in gpulite_kernels.cu. The find functions return NULL where there is no such kernel. */

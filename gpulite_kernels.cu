@@ -7328,23 +7328,36 @@ static inline gpul__tensor_division gpul__tensor_divide_by(int64_t s) {
     return {uint32_t(((uint64_t(1) << (31 + bits)) + uint64_t(s) - 1) / uint64_t(s)), 31 + bits};
 }
 struct gpul__tensor_view {
-    int32_t slices, part_slices; /* of K, and of a split */
+    uint32_t writers, readers;   /* arrivals of warps that make a stage full, and empty */
     int32_t stages, stage_bytes; /* of the ring in shared memory */
+    int32_t slices, part_slices; /* of K, and of a split */
+    /* clusters: the binary logarithms of their blocks and of those below each other; masks of these, of the first column
+     * of tiles, and of those beside each other, of the first row */
+    int32_t log2_blocks, log2_below;
+    uint32_t below, beside;
+    uint32_t work_tiles; /* of all products */
+    int32_t many;        /* there are several products or splits */
+    gpul_dtype dtype;
+    int32_t form;    /* 1: A is not contiguous along K, 2: B; 0 where copies are, or A or B passes through registers */
+    int32_t stacked; /* 1: A, 2: B is a stack of matrices */
     /* work tiles of a product, of a split, of a group of rows; the rows of a group, and of the last one */
     gpul__tensor_division of_product, of_split, of_group, of_column, of_last_column;
+    float alpha, beta;
+    int32_t plain;  /* sums are results: K is not split, alpha is 1, beta 0, and there is no epilogue */
+    gpul_dtype two; /* emulated f32: what is multiplied is in two parts, of f16 or of TF32 (GPUL_F32) */
 };
 
+/* In the order in which kernels need it: see gpul__gemm_plan. */
 struct gpul__gemm_view {
     gpul__gemm_problem problem;
     gpul__gemm_plan plan;
-    void *partials;     /* split-K: the partial sums in the compute type, a tile each */
-    uint32_t *counters; /* split-K: zero before and after, see gpul__gemm_combine_parts */
-    float one;          /* 1: see gpul__gemm_write_sums */
+    gpul__gemm_choice choice;
     gpul__tensor_view tensor;
+    void *partials;                    /* split-K: the partial sums in the compute type, a tile each */
+    uint32_t *counters;                /* split-K: zero before and after, see gpul__gemm_combine_parts */
+    float one;                         /* 1: see gpul__gemm_write_sums */
     float *promoted;                   /* tensor cores: a tile for every block, the promoted sums where K is long */
     const uint32_t *range_a, *range_b; /* emulated f32: see gpul__pack_operand */
-    gpul__gemm_choice choice;
-    gpul_dtype two; /* emulated f32: what tensor cores multiply is in two parts, of f16 or of TF32 (GPUL_F32) */
 };
 
 /* ---- the last steps of an element: alpha, beta, bias, activation ---- */
@@ -8750,6 +8763,10 @@ static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map
                  "r"(shared), "r"(dense), "r"(outer), "r"(item)
                  : "memory");
 }
+/* Waits, in the thread that issued bulk copies from a consumer's boxes, until they have read them. */
+static __device__ __forceinline__ void gpul__tensor_await_boxes(uint32_t warp) {
+    if (warp == 0 && gpul__elected()) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
 /* What gpul__tensor_load does, for 32 of its 64 rows, of 16-bit elements that begin anywhere, by a warp. A lane loads
  * aligned words, one of each row. Where a row begins in the middle of a word, what it stores is put together with the
  * next lane's. At the ends of rows, where words would reach beyond, it loads elements. */
@@ -9101,29 +9118,34 @@ static __device__ __forceinline__ void gpul__tensor_multiply_terms(float *sum, g
     }
 }
 
-/* two floats, rounded to two 16-bit elements in one word; NaN is canonical */
-template <bool kBf16> static __device__ __forceinline__ uint32_t gpul__tensor_narrow(float low, float high) {
-    uint32_t two, nan;
-    if (kBf16) {
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
-        asm("set.neu.u32.bf16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
-        return two & ~(nan & 0x003f003fu); /* from 7fff to 7fc0 */
+/* 32 times two floats, rounded to two 16-bit elements in a word; NaN is canonical. Zero times an element is a NaN where
+ * there is a NaN or an infinity, so most threads need not look at each. */
+template <bool kBf16> static __device__ __forceinline__ void gpul__tensor_narrow(uint32_t (&two)[32], const float *x) {
+    uint32_t found[4] = {};
+    GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) {
+        if (kBf16) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two[i]) : "f"(x[2 * i + 1]), "f"(x[2 * i]));
+        else asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two[i]) : "f"(x[2 * i + 1]), "f"(x[2 * i]));
+        if (kBf16) asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(found[i % 4]) : "r"(two[i]), "r"(0));
+        else asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(found[i % 4]) : "r"(two[i]), "r"(0));
     }
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
-    asm("set.neu.u32.f16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
-    return two & ~(nan & 0x01ff01ffu); /* from 7fff to 7e00 */
+    if (!gpul__rarely((found[0] | found[1] | found[2] | found[3]) & 0x7fff7fffu)) return;
+    GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) {
+        uint32_t nan;
+        if (kBf16) asm("set.neu.u32.bf16x2 %0, %1, %1;" : "=r"(nan) : "r"(two[i]));
+        else asm("set.neu.u32.f16x2 %0, %1, %1;" : "=r"(nan) : "r"(two[i]));
+        two[i] &= ~(nan & (kBf16 ? 0x003f003fu : 0x01ff01ffu)); /* from 7fff to 7fc0, or 7e00 */
+    }
 }
 /* Where a block is: its cluster of so many, its rank there, and its tile among the cluster's, first those below each
  * other */
 struct gpul__tensor_place {
     uint32_t cluster, clusters, rank, m, n;
-    __device__ __forceinline__ void find(const gpul__gemm_plan &plan) {
-        asm("mov.u32 %0, %%clusterid.x;" : "=r"(cluster));
-        asm("mov.u32 %0, %%nclusterid.x;" : "=r"(clusters));
-        asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-        const uint32_t down = plan.cluster_splits ? 1 : uint32_t(plan.cluster_m); /* a power of two */
-        m = rank & (down - 1);
-        n = plan.cluster_splits ? 0 : rank >> (31 - __clz(int(down)));
+    __device__ __forceinline__ void find(const gpul__tensor_view &t, bool together) {
+        cluster = blockIdx.x >> t.log2_blocks;
+        clusters = gridDim.x >> t.log2_blocks;
+        rank = blockIdx.x & ((1u << t.log2_blocks) - 1);
+        m = rank & ((1u << t.log2_below) - 1);
+        n = together ? 0 : rank >> t.log2_below;
     }
 };
 /* A work tile: a tile of C for each block of a cluster, and a split of K. In the raster order of gpul__gemm_kernel, in
@@ -9143,10 +9165,14 @@ struct gpul__tensor_work {
         const bool together = plan.cluster_splits;
         const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n), tiles = tiles_m * tiles_n,
                        high = uint32_t(plan.group_rows), shared = uint32_t(plan.cluster_m * plan.cluster_n);
-        item = divided(index, t.of_product);
-        index -= item * tiles * (together ? 1 : uint32_t(plan.splits));
-        split = divided(index, t.of_split);
-        const uint32_t in_product = index - split * tiles;
+        item = split = 0;
+        if (t.many) {
+            item = divided(index, t.of_product);
+            index -= item * tiles * (together ? 1 : uint32_t(plan.splits));
+            split = divided(index, t.of_split);
+            index -= split * tiles;
+        }
+        const uint32_t in_product = index;
         if (together) split = place.rank;
         const uint32_t group = divided(in_product, t.of_group), in_group = in_product - group * high * tiles_n,
                        rest = tiles_m - group * high, height = rest < high ? rest : high,
@@ -9294,7 +9320,7 @@ static __device__ __forceinline__ void gpul__tensor_scale_back(float *sum, const
     gpul__tensor_fetch(of_row, v.range_a + 2 * m, 16, 8, v.problem.M - m);
     gpul__tensor_fetch(of_col, v.range_b + 2 * n, 64, 32, v.problem.N - n);
     GPUL__UNROLL_FOR (int h = 0; h < 2; ++h)
-        of_row[h] = uint32_t(gpul__pack_row_exponent(of_row[h]) - 2 * gpul__pack_target(v.two == GPUL_F16));
+        of_row[h] = uint32_t(gpul__pack_row_exponent(of_row[h]) - 2 * gpul__pack_target(v.tensor.two == GPUL_F16));
     GPUL__UNROLL_FOR (int h = 0; h < kN / 32; ++h) of_col[h] = uint32_t(gpul__pack_row_exponent(of_col[h]));
     GPUL__UNROLL_FOR (int i = 0; i < kN / 2; i += 4) {
         GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
@@ -9448,10 +9474,11 @@ static __device__ __forceinline__ void gpul__tensor_read_wide(float (&x)[32], co
     exchange.get(x);
 }
 /* sum = alpha sum + beta C */
-static __device__ __forceinline__ void gpul__tensor_add_c(float (&sum)[gpul__tensor_sums], const gpul__gemm_problem &p,
+static __device__ __forceinline__ void gpul__tensor_add_c(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v,
                                                           uint32_t item, int64_t row, int64_t col, int width,
                                                           uint32_t shared, bool narrow, bool turned) {
-    const float alpha = float(p.alpha), beta = float(p.beta);
+    const gpul__gemm_problem &p = v.problem;
+    const float alpha = v.tensor.alpha, beta = v.tensor.beta;
     GPUL__UNROLL_NOT
     for (int64_t next = 0; next < gpul__tensor_widest; next += 64) { /* the first 32 sums, which become the last */
         float x[32];
@@ -9511,18 +9538,18 @@ static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[gpul__
     }
 }
 
-/* Results of f32 */
-static __device__ __forceinline__ void gpul__tensor_store_rows(const float (&sum)[gpul__tensor_sums],
+/* Results of f32, 64 columns after 64: of the first 32 sums, to whose place the next ones move */
+static __device__ __forceinline__ void gpul__tensor_store_rows(float (&sum)[gpul__tensor_sums],
                                                                const gpul__gemm_problem &p, uint32_t item, int64_t row,
                                                                int64_t col, int width, uint32_t shared, bool turned) {
-    GPUL__UNROLL_FOR (int g = 0; g < gpul__tensor_widest / 64; ++g) {
+    GPUL__UNROLL_NOT
+    for (int begin = 0;;) {
         gpul__tensor_exchange exchange;
         float x[16][2];
-        if (g * 64 >= width || col + g * 64 >= (turned ? p.M : p.N)) break;
-        exchange.begin(p, item, row, col + g * 64, col + width, shared, turned);
+        exchange.begin(p, item, row, col + begin, col + width, shared, turned);
         float *first = static_cast<float *>(p.C) + exchange.at, *second = first + exchange.apart;
         __syncwarp();
-        exchange.put(sum + g * 32);
+        exchange.put(sum);
         __syncwarp();
         GPUL__UNROLL_FOR (uint32_t u = 0; u < 16; ++u) {
             GPUL__UNROLL_FOR (uint32_t j = 0; j < 2; ++j)
@@ -9532,6 +9559,9 @@ static __device__ __forceinline__ void gpul__tensor_store_rows(const float (&sum
             if (u < exchange.left[0]) *first = gpul__is_nan(x[u][0]) ? gpul__quiet_nan<float>() : x[u][0];
             if (u < exchange.left[1]) *second = gpul__is_nan(x[u][1]) ? gpul__quiet_nan<float>() : x[u][1];
         }
+        begin += 64;
+        if (begin >= width || col + begin >= (turned ? p.M : p.N)) break;
+        GPUL__UNROLL_FOR (int i = 0; i + 32 < gpul__tensor_sums; ++i) sum[i] = sum[i + 32];
     }
 }
 
@@ -9555,7 +9585,7 @@ static __device__ __forceinline__ void gpul__tensor_store_rest(const gpul__gemm_
 /* Results of 16-bit types. They pass through shared memory, in rounds of two boxes of 64 columns. From there bulk copies
  * take them while the next tile is computed, in boxes of so many columns that they fill the tile. Where C is not aligned,
  * the warps take them, whose lanes then write neighbouring elements. */
-static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&sum)[gpul__tensor_sums],
+static __device__ __forceinline__ void gpul__tensor_store_boxes(float (&sum)[gpul__tensor_sums],
                                                                 const gpul__gemm_view &v, const CUtensorMap *map,
                                                                 const gpul__tensor_work &work, int width, int consumer,
                                                                 uint32_t warp, uint32_t boxes) {
@@ -9563,94 +9593,89 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
     const uint32_t thread = gpul__thread_again(), lane = thread % 32, row = warp * 16 + lane % 16,
                    wide = v.plan.c_bulk ? uint32_t(v.plan.c_bulk) : 64, /* columns of a box, a power of two */
         log2 = uint32_t(__ffs(int(wide))) - 4;
-    const bool first = thread % 128 == 0;
-    GPUL__UNROLL_FOR (int g = 0; g < gpul__tensor_widest / 64; ++g) {
-        if (g * 64 >= width) break;
-        uint32_t two[16];
-        const uint32_t box = boxes + g % 2 * gpul__tensor_box;
-        if (p.dtype == GPUL_BF16) {
-            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i)
-                two[i] = gpul__tensor_narrow<true>(sum[g * 32 + 2 * i], sum[g * 32 + 2 * i + 1]);
-        } else {
-            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i)
-                two[i] = gpul__tensor_narrow<false>(sum[g * 32 + 2 * i], sum[g * 32 + 2 * i + 1]);
-        }
-        if (g % 2 == 0) { /* the copies of the round before have read the boxes */
-            if (first) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-            gpul__consumer_barrier(consumer);
-        }
-        GPUL__UNROLL_FOR (uint32_t j = 0; j < 8; j += 2) {
+    GPUL__UNROLL_NOT
+    for (int begin = 0;;) { /* the first 64 sums */
+        const int end = begin + 128 < width ? begin + 128 : width;
+        uint32_t two[32];
+        if (v.tensor.dtype == GPUL_BF16) gpul__tensor_narrow<true>(two, sum);
+        else gpul__tensor_narrow<false>(two, sum);
+        gpul__tensor_await_boxes(warp); /* those of the round before */
+        gpul__consumer_barrier(consumer);
+        GPUL__UNROLL_FOR (uint32_t j = 0; j < 16; j += 2) {
+            if (j == 8 && begin + 64 >= end) break;
             asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                             box + gpul__tensor_chunk_at(row, j + lane / 16, log2)),
+                             boxes + j / 8 * gpul__tensor_box + gpul__tensor_chunk_at(row, j % 8 + lane / 16, log2)),
                          "r"(two[j * 2]), "r"(two[j * 2 + 1]), "r"(two[j * 2 + 2]), "r"(two[j * 2 + 3])
                          : "memory");
         }
         if (v.plan.c_bulk) {
-            const int begin = g / 2 * 128, end = (g + 1) * 64; /* columns of the round */
-            if (g % 2 == 1 || end >= width) {
-                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                gpul__consumer_barrier(consumer);
-                if (first) {
-                    GPUL__UNROLL_NOT
-                    for (int col = begin; col < end && col < width; col += int(wide))
-                        gpul__tensor_store(map, boxes + uint32_t(col - begin) * 128, int32_t(work.n) + col,
-                                           int32_t(work.m), int32_t(work.item));
-                    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-                }
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            gpul__consumer_barrier(consumer);
+            if (warp == 0 && gpul__elected()) {
+                GPUL__UNROLL_NOT
+                for (int col = begin; col < end; col += int(wide))
+                    gpul__tensor_store(map, boxes + uint32_t(col - begin) * 128, int32_t(work.n) + col, int32_t(work.m),
+                                       int32_t(work.item));
+                asm volatile("cp.async.bulk.commit_group;" ::: "memory");
             }
-            gpul__tensor_store_rest(p, work, g * 64, width, warp, box, log2);
+            if (gpul__rarely(p.N % 8 != 0)) {
+                GPUL__UNROLL_NOT
+                for (int col = begin; col < end; col += 64)
+                    gpul__tensor_store_rest(p, work, col, width, warp, boxes + uint32_t(col - begin) * 128, log2);
+            }
         } else {
             __syncwarp();
-            const int64_t n = int64_t(work.n) + g * 64 + lane, top = int64_t(work.m) + warp * 16;
-            const bool left_there = n < p.N && g * 64 + int(lane) < width,
-                       right_there = n + 32 < p.N && g * 64 + 32 + int(lane) < width;
-            uint16_t *to = static_cast<uint16_t *>(p.C) + work.item * p.c_batch + top * p.c_row + n;
-            const int rows = p.M - top < 16 ? int(p.M - top) : 16;
-            uint16_t x[16][2]; /* all loads, then all stores, with no branch between */
-            GPUL__UNROLL_FOR (uint32_t r = 0; r < 16; ++r) {
-                GPUL__UNROLL_FOR (uint32_t h = 0; h < 2; ++h)
-                    asm volatile("ld.shared.u16 %0, [%1];"
-                                 : "=h"(x[r][h])
-                                 : "r"(box + gpul__tensor_chunk_at(warp * 16 + r, lane / 8 + h * 4, 3) + lane % 8 * 2));
-            }
-            GPUL__UNROLL_FOR (int r = 0; r < 16; ++r, to += p.c_row) {
-                if (r < rows && left_there) to[0] = x[r][0];
-                if (r < rows && right_there) to[32] = x[r][1];
+            GPUL__UNROLL_NOT
+            for (int col = begin; col < end; col += 64) {
+                const uint32_t box = boxes + uint32_t(col - begin) * 128;
+                const int64_t n = int64_t(work.n) + col + lane, top = int64_t(work.m) + warp * 16;
+                const bool left_there = n < p.N && col + int(lane) < width,
+                           right_there = n + 32 < p.N && col + 32 + int(lane) < width;
+                uint16_t *to = static_cast<uint16_t *>(p.C) + work.item * p.c_batch + top * p.c_row + n;
+                const int rows = p.M - top < 16 ? int(p.M - top) : 16;
+                uint16_t x[16][2]; /* all loads, then all stores, with no branch between */
+                GPUL__UNROLL_FOR (uint32_t r = 0; r < 16; ++r) {
+                    GPUL__UNROLL_FOR (uint32_t h = 0; h < 2; ++h)
+                        asm volatile(
+                            "ld.shared.u16 %0, [%1];"
+                            : "=h"(x[r][h])
+                            : "r"(box + gpul__tensor_chunk_at(warp * 16 + r, lane / 8 + h * 4, 3) + lane % 8 * 2));
+                }
+                GPUL__UNROLL_FOR (int r = 0; r < 16; ++r, to += p.c_row) {
+                    if (r < rows && left_there) to[0] = x[r][0];
+                    if (r < rows && right_there) to[32] = x[r][1];
+                }
             }
         }
+        begin = end;
+        if (end == width) break;
+        GPUL__UNROLL_FOR (int i = 0; i < 64; ++i) sum[i] = sum[i + 64];
     }
 }
 
-/* A consumer's sums, of 64 rows and `width` columns, become results in C. */
+/* What becomes of a consumer's sums, of 64 rows and `width` columns, before they leave; shared: of its warp */
 template <bool kTerms>
-static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v,
-                                                           const CUtensorMap *map, const gpul__tensor_work &work,
-                                                           int width, int consumer, uint32_t boxes) {
+static __device__ __forceinline__ void
+gpul__tensor_scale(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v, const gpul__tensor_work &work, int width,
+                   int consumer, uint32_t warp, int64_t row, uint32_t shared, bool narrow, bool turned) {
     const gpul__gemm_problem &p = v.problem;
-    const uint32_t thread = gpul__thread_again(), warp = gpul__warp_uniform(thread / 32 % 4),
-                   shared = boxes + warp * 4096;
-    const bool narrow = !kTerms && p.dtype != GPUL_F32, turned = !kTerms && v.plan.held == 2;
-    const int64_t row = int64_t(work.m) + warp * 16;
     if (kTerms) gpul__tensor_scale_back(sum, v, row, work.n);
-    if (float(p.beta) != 0) {
+    if (v.tensor.beta != 0) {
         if (narrow) { /* bulk copies have read the boxes */
-            if (thread % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+            gpul__tensor_await_boxes(warp);
             gpul__consumer_barrier(consumer);
         }
-        gpul__tensor_add_c(sum, p, work.item, row, work.n, width, shared, narrow, turned);
-    } else if (float(p.alpha) != 1) {
-        GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] *= float(p.alpha);
+        gpul__tensor_add_c(sum, v, work.item, row, work.n, width, shared, narrow, turned);
+    } else if (v.tensor.alpha != 1) {
+        GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] *= v.tensor.alpha;
     }
     if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue(sum, p, row, work.n, turned);
-    if (narrow) gpul__tensor_store_boxes(sum, v, map, work, width, consumer, warp, boxes);
-    else gpul__tensor_store_rows(sum, p, work.item, row, work.n, width, shared, turned);
 }
 
 /* The producers of a kernel that gathers one operand or both, two warpgroups. A slice of such an operand has two halves,
  * of 32 rows; gpul__tensor_gathering warps take those of one slice, the others those of the next ones. */
 static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tensor_ring &ring, const CUtensorMap &map_a,
                                                                      const CUtensorMap &map_b, const gpul__gemm_view &v,
-                                                                     uint32_t work_tiles, uint32_t at_once,
                                                                      const gpul__tensor_place &place, int form) {
     const gpul__gemm_problem &p = v.problem;
     enum { kWarps = 8 };
@@ -9663,7 +9688,7 @@ static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tenso
     const int64_t pitch = of_b ? (turned_b ? p.b_row : p.b_col) : turned_a ? p.a_col : p.a_row, rows = of_b ? p.N : p.M;
     gpul__tensor_work work;
     uint32_t turn = warp / sharing;
-    for (uint32_t index = place.cluster; index < work_tiles; index += at_once) {
+    for (uint32_t index = place.cluster; index < v.tensor.work_tiles; index += place.clusters) {
         work.find(index, v, place);
         const int32_t m = int32_t(work.m), n = int32_t(work.n), at = of_b ? n : m,
                       item_a = p.a_batch ? int32_t(work.item) : 0, item_b = p.b_batch ? int32_t(work.item) : 0;
@@ -9696,11 +9721,12 @@ struct gpul__tensor_source {
     int32_t boxes, lines, first; /* first: of the lines that this block copies */
     int32_t width;               /* elements of 128 bytes */
     bool across;                 /* not contiguous along K: the lines of a box are steps of K */
-    /* rows: of the tile, along M or N; part: of the lines, which of so many parts */
-    __device__ __forceinline__ void begin(int32_t rows, uint32_t part, uint32_t parts) {
-        boxes = across ? (rows + width - 1) / width : 1;
+    /* rows: of the tile, along M or N; part: of the lines, which of so many parts, a power of two */
+    __device__ __forceinline__ void begin(bool wide, int32_t rows, uint32_t part, uint32_t parts) {
+        width = wide ? 32 : 64;
+        boxes = across ? (rows + width - 1) >> (wide ? 5 : 6) : 1;
         lines = across ? width : rows;
-        first = lines / int32_t(parts) * int32_t(part);
+        first = (lines >> (31 - __clz(int(parts)))) * int32_t(part);
     }
     /* a slice, from step k of K and row `row` on, to `shared` */
     __device__ __forceinline__ void copy(uint32_t shared, int32_t k, int32_t row, int32_t item, uint32_t full) const {
@@ -9726,81 +9752,77 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     const gpul__gemm_problem &p = v.problem;
     const gpul__gemm_plan &plan = v.plan;
+    const gpul__tensor_view &t = v.tensor;
     __shared__ __align__(8) uint64_t barriers[2 * gpul__tensor_stages];
     GPUL_SHARED(unsigned char, shared);
-    const gpul_dtype two = kTerms ? v.two : 0;
-    const bool wide = !two && p.dtype == GPUL_F32; /* rows of a box are 32 elements, not 64 */
-    const int form = two || wide ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
+    gpul__tensor_ring ring;
+    ring.full = gpul__warp_uniform(gpul__shared_address(barriers)); /* else they are computed anew in each loop */
+    ring.empty = ring.full + gpul__tensor_stages * 8;
+    const int warp = int(gpul__warp_uniform(threadIdx.x / 32)), warpgroup = warp / 4;
+    if (warp == 11 && gpul__elected()) { /* first of all, for others wait for it */
+        GPUL__UNROLL_FOR (uint32_t s = 0; s < gpul__tensor_stages; ++s) {
+            gpul__mbarrier_init(ring.full + s * 8, t.writers);
+            gpul__mbarrier_init(ring.empty + s * 8, t.readers);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    const gpul_dtype two = kTerms ? t.two : 0;
+    const bool wide = !two && t.dtype == GPUL_F32; /* rows of a box are 32 elements, not 64 */
+    const int form = kTerms ? 0 : t.form;
     const bool gathers = !kTerms && plan.gathers, held = wide && plan.held, turned = wide && plan.held == 2;
     const uint32_t cluster = uint32_t(plan.cluster);
     const bool together = !kTerms && plan.cluster_splits; /* splits of a tile share nothing */
     const int width = kTerms ? 128 : plan.tile_n;
     gpul__tensor_place place;
-    place.find(plan);
-    /* the blocks that share this one's columns of B, side by side in a mask, and those that share its rows of A */
-    const uint32_t down = together ? 1 : uint32_t(plan.cluster_m),
-                   share_b = together ? 1u << place.rank : ((1u << down) - 1) << (place.n * down),
-                   every = down == 1 ? 0xff
-                           : down == 2 ? 0x55
-                           : down == 4 ? 0x11
-                                       : 1,
-                   share_a = together ? share_b : (every & ((1u << cluster) - 1)) << place.m;
-    gpul__tensor_ring ring;
-    ring.full = gpul__warp_uniform(gpul__shared_address(barriers)); /* else they are computed anew in each loop */
-    ring.empty = ring.full + gpul__tensor_stages * 8;
+    place.find(t, together);
+    /* the blocks that share this one's columns of B, below each other, and those that share its rows of A */
+    const uint32_t share_b = t.below << (place.rank - place.m), share_a = together ? share_b : t.beside << place.m;
     ring.stages = gpul__warp_uniform((gpul__shared_address(shared) + 1023) & ~1023u);
-    ring.bytes = uint32_t(v.tensor.stage_bytes);
-    ring.count = v.tensor.stages;
+    ring.bytes = uint32_t(t.stage_bytes);
+    ring.count = t.stages;
     ring.of_b = uint32_t(plan.tile_m) * gpul__tensor_slice;
     ring.peers = share_a | share_b;
     ring.parity = 0;
     ring.stage = 0;
-    if (threadIdx.x == 0) {
-        const uint32_t copies = gathers ? gpul__tensor_gathering(p, plan.gathers) : 2,
-                       readers = uint32_t(__popc(ring.peers)) * uint32_t(plan.tile_m / 16); /* consumer warps */
-        GPUL__UNROLL_FOR (uint32_t s = 0; s < gpul__tensor_stages; ++s) {
-            gpul__mbarrier_init(ring.full + s * 8, copies);
-            gpul__mbarrier_init(ring.empty + s * 8, readers);
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    }
-    if (cluster > 1) gpul__cluster_meet();
-    else __syncthreads();
-    gpul__await();
-    if (!gpul__gemm_chosen(v.choice)) return;
-
-    const uint32_t work_tiles = uint32_t(plan.tiles_m * plan.tiles_n) * (together ? 1 : uint32_t(plan.splits)) *
-                                (p.batch > 1 ? uint32_t(p.batch) : 1),
-                   at_once = place.clusters;
-    const int warp = int(gpul__warp_uniform(threadIdx.x / 32)), warpgroup = warp / 4;
+    /* When all have come here, barriers can be used, and when the stream's last kernel has ended, memory. */
+    const auto begin = [&] {
+        if (cluster > 1) gpul__cluster_meet();
+        else asm volatile("barrier.sync 5, 384;" ::: "memory"); /* __syncthreads is for one place in a kernel */
+        gpul__await();
+        return gpul__gemm_chosen(v.choice);
+    };
     gpul__tensor_work work;
     if (warpgroup == 2 || (warpgroup == 1 && gathers)) {
         if (gathers) {
             asm volatile("setmaxnreg.dec.sync.aligned.u32 136;");
-            gpul__tensor_produce_gathered(ring, map_a, map_b, v, work_tiles, at_once, place, form);
-        } else {
+            if (begin()) gpul__tensor_produce_gathered(ring, map_a, map_b, v, place, form);
+        } else { /* warp 8 copies A, warp 9 B */
             asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        }
-        if (!gathers && warp < 10 && gpul__elected()) { /* the first one copies A, the second one B */
-            const bool of_b = warp == 9, stacked = of_b != turned ? p.b_batch : p.a_batch;
+            const bool of_b = warp == 9, stacked = t.stacked & (of_b != turned ? 2 : 1);
             gpul__tensor_source source;
             source.map = of_b ? &map_b : &map_a;
             source.mask = of_b ? share_b : share_a;
             source.across = of_b ? form & 2 : held || form & 1;
-            source.width = wide ? 32 : 64;
-            source.begin(of_b ? plan.tile_n : plan.tile_m, of_b ? place.m : place.n,
+            source.begin(wide, of_b ? plan.tile_n : plan.tile_m, of_b ? place.m : place.n,
                          of_b ? uint32_t(plan.cluster_m) : uint32_t(plan.cluster_n));
             const uint32_t offset = of_b ? ring.of_b : 0,
                            bytes = uint32_t(source.boxes * source.lines) * gpul__tensor_slice;
-            for (uint32_t index = place.cluster; index < work_tiles; index += at_once) {
-                work.find(index, v, place);
-                const int32_t row = int32_t(of_b ? work.n : work.m), item = stacked ? int32_t(work.item) : 0;
-                int32_t k = work.begin * source.width;
-                for (int32_t left = work.length; left > 0; --left, k += source.width, ring.advance()) {
-                    const uint32_t full = ring.full + uint32_t(ring.stage) * 8;
-                    gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
-                    gpul__mbarrier_expect(full, bytes);
-                    source.copy(ring.at() + offset, k, row, item, full);
+            if (warp < 10 && gpul__elected()) asm volatile("prefetch.tensormap [%0];" ::"l"(source.map) : "memory");
+            uint32_t index = place.cluster;
+            work.find(index, v, place); /* while others come */
+            if (begin() && warp < 10 && gpul__elected()) {
+                for (;;) {
+                    const int32_t row = int32_t(of_b ? work.n : work.m), item = stacked ? int32_t(work.item) : 0;
+                    int32_t k = work.begin * source.width;
+                    for (int32_t left = work.length; left > 0; --left, k += source.width, ring.advance()) {
+                        const uint32_t full = ring.full + uint32_t(ring.stage) * 8;
+                        gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
+                        gpul__mbarrier_expect(full, bytes);
+                        source.copy(ring.at() + offset, k, row, item, full);
+                    }
+                    index += place.clusters;
+                    if (index >= t.work_tiles) break;
+                    work.find(index, v, place);
                 }
             }
         }
@@ -9811,8 +9833,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
         const uint32_t boxes = ring.stages + gpul__tensor_ring_bytes + uint32_t(warpgroup) * (2 * gpul__tensor_box);
         float4 *const promoted = reinterpret_cast<float4 *>(v.promoted) +
                                  int64_t(blockIdx.x * 2 + uint32_t(warpgroup)) * (16 * plan.tile_n) + threadIdx.x % 128;
-        uint32_t index = place.cluster;
-        for (int turn = 0; index < work_tiles; index += at_once, turn ^= 1) {
+        uint32_t index = begin() ? place.cluster : t.work_tiles;
+        for (int turn = 0; index < t.work_tiles; index += place.clusters, turn ^= 1) {
             float sum[gpul__tensor_sums];
             work.find(index, v, place);
             work.m += uint32_t(half) * 64;
@@ -9820,7 +9842,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
                 ring.skip(work.length);
                 continue;
             }
-            if (float(p.beta) != 0 && plan.splits == 1)
+            if (gpul__rarely(v.tensor.beta != 0 && plan.splits == 1))
                 gpul__tensor_prefetch_c(p, work.item, int64_t(work.m) + gpul__warp_uniform(threadIdx.x / 32 % 4) * 16,
                                         work.n, width, turned);
             if (turns && index != place.cluster) gpul__consumer_turn(warpgroup);
@@ -9831,30 +9853,39 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
             }
             for (int32_t left = kTerms ? 0 : work.length; left > 0;) {
                 const int32_t chunk = left < gpul__tensor_chunk ? left : int32_t(gpul__tensor_chunk);
-                gpul__tensor_multiply_all(sum, ring, chunk, half, p.dtype, form, held, width);
-                if (left < work.length) {
+                gpul__tensor_multiply_all(sum, ring, chunk, half, t.dtype, form, held, width);
+                if (gpul__rarely(chunk < work.length)) {
                     GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; i += 4) {
-                        if (i % 16 == 0 && i * 2 >= width) break;
+                        if (left == work.length || (i % 16 == 0 && i * 2 >= width)) break;
                         const float4 before = promoted[i / 4 * 128];
                         sum[i] += before.x;
                         sum[i + 1] += before.y;
                         sum[i + 2] += before.z;
                         sum[i + 3] += before.w;
                     }
+                    if (left > chunk) gpul__tensor_leave(promoted, 128, sum, width);
                 }
                 left -= chunk;
-                if (left > 0) gpul__tensor_leave(promoted, 128, sum, width);
             }
-            if (turns && index + at_once < work_tiles) gpul__consumer_next(warpgroup);
-            if (together) {
-                gpul__tensor_combine_in_cluster(sum, v, work, place.rank, half);
-                work.n += place.rank * uint32_t(plan.share);
-            } else if (plan.splits > 1 && !gpul__tensor_combine(sum, v, work, width, warpgroup, half)) {
-                continue;
+            if (turns && index + place.clusters < t.work_tiles) gpul__consumer_next(warpgroup);
+            const uint32_t warp_again = gpul__warp_uniform(gpul__thread_again() / 32 % 4),
+                           warp_boxes = boxes + warp_again * 4096;
+            const bool narrow = !kTerms && t.dtype != GPUL_F32;
+            const int share = kTerms ? width : plan.share;
+            const int64_t row = int64_t(work.m) + warp_again * 16;
+            if (kTerms || gpul__rarely(!v.tensor.plain)) { /* in one branch: each jump costs an instruction fetch */
+                if (together) {
+                    gpul__tensor_combine_in_cluster(sum, v, work, place.rank, half);
+                    work.n += place.rank * uint32_t(plan.share);
+                } else if (plan.splits > 1 && !gpul__tensor_combine(sum, v, work, width, warpgroup, half)) {
+                    continue;
+                }
+                gpul__tensor_scale<kTerms>(sum, v, work, share, warpgroup, warp_again, row, warp_boxes, narrow, turned);
             }
-            gpul__tensor_finish<kTerms>(sum, v, &map_c, work, kTerms ? width : plan.share, warpgroup, boxes);
+            if (narrow) gpul__tensor_store_boxes(sum, v, &map_c, work, share, warpgroup, warp_again, boxes);
+            else gpul__tensor_store_rows(sum, p, work.item, row, work.n, share, warp_boxes, turned);
         }
-        if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+        if (warp % 4 == 0 && gpul__elected()) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
     if (cluster > 1) gpul__cluster_meet(); /* no block ends while another one reads or writes its shared memory */
 #else
@@ -10704,6 +10735,15 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     gpul__tensor_view &t = v.tensor;
     const bool across_b = v.problem.dtype != GPUL_F32 && v.problem.b_row != 1; /* whole boxes of B's columns */
     const int64_t tiles = plan.tiles_m * plan.tiles_n, last = plan.tiles_m % plan.group_rows;
+    const int32_t below = plan.cluster_splits ? 1 : plan.cluster_m;
+    t.log2_blocks = gpul__tensor_log2(plan.cluster);
+    t.log2_below = gpul__tensor_log2(below);
+    t.below = (1u << below) - 1;
+    t.beside = 0;
+    for (int32_t i = 0; i < (plan.cluster_splits ? 1 : plan.cluster_n); ++i) t.beside |= 1u << i * below;
+    t.many = plan.splits > 1 || v.problem.batch > 1;
+    t.writers = plan.gathers ? gpul__tensor_gathering(v.problem, plan.gathers) : 2;
+    t.readers = uint32_t((plan.cluster_splits ? 1 : plan.cluster_m + plan.cluster_n - 1) * (plan.tile_m / 16));
     t.slices = int32_t(gpul_ceil_div(v.problem.K, slice));
     t.part_slices = int32_t(gpul_ceil_div(plan.part, slice));
     t.stage_bytes = int32_t(plan.tile_m + gpul__round_up(plan.tile_n, across_b ? 64 : 1)) * gpul__tensor_slice;
@@ -10714,6 +10754,13 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     t.of_group = gpul__tensor_divide_by(plan.group_rows * plan.tiles_n);
     t.of_column = gpul__tensor_divide_by(plan.group_rows);
     t.of_last_column = gpul__tensor_divide_by(last ? last : 1);
+    t.alpha = float(v.problem.alpha);
+    t.beta = float(v.problem.beta);
+    t.work_tiles = uint32_t(tiles * (plan.cluster_splits ? 1 : plan.splits) * gpul__batch_of(v.problem));
+    t.dtype = v.problem.dtype;
+    t.form = t.two || t.dtype == GPUL_F32 ? 0 : (v.problem.a_col == 1 ? 0 : 1) | (v.problem.b_row == 1 ? 0 : 2);
+    t.stacked = (v.problem.a_batch ? 1 : 0) | (v.problem.b_batch ? 2 : 0);
+    t.plain = plan.splits == 1 && t.alpha == 1 && t.beta == 0 && !v.problem.bias && !v.problem.activation;
     return gpul__launch_clusters(v.plan.device, v.plan.cluster, gpul__tensor_functions[v.plan.tile],
                                  gpul__dim(uint32_t(v.plan.blocks)), gpul__dim(gpul__tensor_threads),
                                  gpul__tensor_memory, stream, map[0], map[1], map[2], v);
@@ -10785,7 +10832,7 @@ static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, gpu
     if (!status) status = gpul__tensor_map(&map[0], a, 1, 2, plan.tile_m / plan.cluster_n, gpul__tensor_slice);
     if (!status) status = gpul__tensor_map(&map[1], b, 1, 2, plan.tile_n / plan.cluster_m, gpul__tensor_slice);
     if (status) return status;
-    v.two = type;
+    v.tensor.two = type;
     return gpul__launch_tensor_kernel(v, 64 / words, map, stream);
 }
 
