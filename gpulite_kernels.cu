@@ -7343,8 +7343,9 @@ struct gpul__tensor_view {
     /* work tiles of a product, of a split, of a group of rows; the rows of a group, and of the last one */
     gpul__tensor_division of_product, of_split, of_group, of_column, of_last_column;
     float alpha, beta;
-    int32_t plain;  /* sums are results: K is not split, alpha is 1, beta 0, and there is no epilogue */
-    gpul_dtype two; /* emulated f32: what is multiplied is in two parts, of f16 or of TF32 (GPUL_F32) */
+    int32_t fetches; /* C is read, by bulk copies */
+    int32_t plain;   /* sums are results: K is not split, alpha is 1, beta 0, and there is no epilogue */
+    gpul_dtype two;  /* emulated f32: what is multiplied is in two parts, of f16 or of TF32 (GPUL_F32) */
 };
 
 /* In the order in which kernels need it: see gpul__gemm_plan. */
@@ -8763,10 +8764,6 @@ static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map
                  "r"(shared), "r"(dense), "r"(outer), "r"(item)
                  : "memory");
 }
-/* Waits, in the thread that issued bulk copies from a consumer's boxes, until they have read them. */
-static __device__ __forceinline__ void gpul__tensor_await_boxes(uint32_t warp) {
-    if (warp == 0 && gpul__elected()) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-}
 /* What gpul__tensor_load does, for 32 of its 64 rows, of 16-bit elements that begin anywhere, by a warp. A lane loads
  * aligned words, one of each row. Where a row begins in the middle of a word, what it stores is put together with the
  * next lane's. At the ends of rows, where words would reach beyond, it loads elements. */
@@ -9473,6 +9470,72 @@ static __device__ __forceinline__ void gpul__tensor_read_wide(float (&x)[32], co
     __syncwarp();
     exchange.get(x);
 }
+/* A consumer's two boxes of 64 columns, through which results of 16 bits leave in rounds of 128 columns, and elements of C
+ * come, by bulk copies of `wide` columns, a power of two. */
+struct gpul__tensor_boxes {
+    uint32_t shared, barrier;  /* barrier: counts what comes */
+    int consumer, width;       /* width: columns of the tile */
+    uint32_t warp, wide, log2; /* warp: of the consumer; log2: of the 16-byte chunks in a line of a copy */
+    __device__ __forceinline__ void find(const gpul__tensor_ring &ring, int which, int columns, int32_t bulk) {
+        shared = ring.stages + gpul__tensor_ring_bytes + uint32_t(which) * (2 * gpul__tensor_box);
+        barrier = ring.full + uint32_t(2 * gpul__tensor_stages + which) * 8;
+        consumer = which;
+        width = columns;
+        warp = gpul__warp_uniform(gpul__thread_again() / 32 % 4);
+        wide = bulk ? uint32_t(bulk) : 64;
+        log2 = uint32_t(__ffs(int(wide))) - 4;
+    }
+    __device__ __forceinline__ int end_of(int begin) const { return begin + 128 < width ? begin + 128 : width; }
+    /* Waits, in the thread that issued copies from the boxes, until they have read them. */
+    __device__ __forceinline__ void wait() const {
+        if (warp == 0 && gpul__elected()) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    }
+    /* where the lane's part of eight columns by a warp's rows is, for ldmatrix and stmatrix of 16 columns */
+    __device__ __forceinline__ uint32_t at(uint32_t columns_16) const {
+        const uint32_t lane = gpul__thread_again() % 32;
+        return shared + columns_16 / 4 * gpul__tensor_box +
+               gpul__tensor_chunk_at(warp * 16 + lane % 16, columns_16 % 4 * 2 + lane / 16, log2);
+    }
+    /* A round of C, from column `begin` of the tile on, is asked for; n: the tile's first column. */
+    __device__ __forceinline__ void fetch(const CUtensorMap *map, const gpul__tensor_work &work, int32_t n,
+                                          int begin) const {
+        wait();
+        gpul__consumer_barrier(consumer); /* all warps have read what was there */
+        if (warp == 0 && gpul__elected()) {
+            const int end = end_of(begin);
+            gpul__mbarrier_expect(barrier, uint32_t(end - begin) * 128);
+            GPUL__UNROLL_NOT
+            for (int col = begin; col < end; col += int(wide))
+                gpul__tensor_load(shared + uint32_t(col - begin) * 128, map, n + col, int32_t(work.m),
+                                  int32_t(work.item), barrier);
+        }
+    }
+};
+/* sum = alpha sum + beta C, where bulk copies bring C, whose first round has been asked for; parity: of its barrier */
+static __device__ __forceinline__ void gpul__tensor_add_boxes(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v,
+                                                              const CUtensorMap *map, const gpul__tensor_work &work,
+                                                              const gpul__tensor_boxes &boxes, uint32_t &parity) {
+    const float alpha = v.tensor.alpha, beta = v.tensor.beta;
+    GPUL__UNROLL_FOR (int begin = 0; begin < gpul__tensor_widest; begin += 128) {
+        if (begin >= boxes.width) break;
+        if (begin > 0) boxes.fetch(map, work, int32_t(work.n), begin);
+        gpul__mbarrier_wait(boxes.barrier, parity);
+        parity ^= 1;
+        GPUL__UNROLL_FOR (int g = 0; g < 4; ++g) { /* 32 columns, 16 sums */
+            if (g == 2 && begin + 64 >= boxes.width) break;
+            gpul__raw raw[2];
+            float x[2][8], *const to = sum + begin / 2 + g * 16;
+            GPUL__UNROLL_FOR (int j = 0; j < 2; ++j)
+                asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                             : "=r"(raw[j].v[0]), "=r"(raw[j].v[1]), "=r"(raw[j].v[2]), "=r"(raw[j].v[3])
+                             : "r"(boxes.at(uint32_t(g * 2 + j)))
+                             : "memory");
+            if (v.tensor.dtype == GPUL_BF16) gpul__gemm_widen_all<true, gpul__gemm_16>(x, raw);
+            else gpul__gemm_widen_all<false, gpul__gemm_16>(x, raw);
+            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) to[i] = __fmaf_rn(alpha, to[i], beta * x[i / 8][i % 8]);
+        }
+    }
+}
 /* sum = alpha sum + beta C */
 static __device__ __forceinline__ void gpul__tensor_add_c(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v,
                                                           uint32_t item, int64_t row, int64_t col, int width,
@@ -9587,63 +9650,67 @@ static __device__ __forceinline__ void gpul__tensor_store_rest(const gpul__gemm_
  * the warps take them, whose lanes then write neighbouring elements. */
 static __device__ __forceinline__ void gpul__tensor_store_boxes(float (&sum)[gpul__tensor_sums],
                                                                 const gpul__gemm_view &v, const CUtensorMap *map,
-                                                                const gpul__tensor_work &work, int width, int consumer,
-                                                                uint32_t warp, uint32_t boxes) {
+                                                                const gpul__tensor_work &work,
+                                                                const gpul__tensor_boxes &boxes) {
     const gpul__gemm_problem &p = v.problem;
-    const uint32_t thread = gpul__thread_again(), lane = thread % 32, row = warp * 16 + lane % 16,
-                   wide = v.plan.c_bulk ? uint32_t(v.plan.c_bulk) : 64, /* columns of a box, a power of two */
-        log2 = uint32_t(__ffs(int(wide))) - 4;
+    const uint32_t lane = gpul__thread_again() % 32, warp = boxes.warp;
+    const int width = boxes.width;
     GPUL__UNROLL_NOT
     for (int begin = 0;;) { /* the first 64 sums */
-        const int end = begin + 128 < width ? begin + 128 : width;
+        const int end = boxes.end_of(begin);
         uint32_t two[32];
         if (v.tensor.dtype == GPUL_BF16) gpul__tensor_narrow<true>(two, sum);
         else gpul__tensor_narrow<false>(two, sum);
-        gpul__tensor_await_boxes(warp); /* those of the round before */
-        gpul__consumer_barrier(consumer);
+        boxes.wait(); /* for the round before */
+        gpul__consumer_barrier(boxes.consumer);
         GPUL__UNROLL_FOR (uint32_t j = 0; j < 16; j += 2) {
             if (j == 8 && begin + 64 >= end) break;
-            asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                             boxes + j / 8 * gpul__tensor_box + gpul__tensor_chunk_at(row, j % 8 + lane / 16, log2)),
+            asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(boxes.at(j / 2)),
                          "r"(two[j * 2]), "r"(two[j * 2 + 1]), "r"(two[j * 2 + 2]), "r"(two[j * 2 + 3])
                          : "memory");
         }
         if (v.plan.c_bulk) {
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-            gpul__consumer_barrier(consumer);
+            gpul__consumer_barrier(boxes.consumer);
             if (warp == 0 && gpul__elected()) {
                 GPUL__UNROLL_NOT
-                for (int col = begin; col < end; col += int(wide))
-                    gpul__tensor_store(map, boxes + uint32_t(col - begin) * 128, int32_t(work.n) + col, int32_t(work.m),
-                                       int32_t(work.item));
+                for (int col = begin; col < end; col += int(boxes.wide))
+                    gpul__tensor_store(map, boxes.shared + uint32_t(col - begin) * 128, int32_t(work.n) + col,
+                                       int32_t(work.m), int32_t(work.item));
                 asm volatile("cp.async.bulk.commit_group;" ::: "memory");
             }
             if (gpul__rarely(p.N % 8 != 0)) {
                 GPUL__UNROLL_NOT
                 for (int col = begin; col < end; col += 64)
-                    gpul__tensor_store_rest(p, work, col, width, warp, boxes + uint32_t(col - begin) * 128, log2);
+                    gpul__tensor_store_rest(p, work, col, width, warp, boxes.shared + uint32_t(col - begin) * 128,
+                                            boxes.log2);
             }
         } else {
             __syncwarp();
             GPUL__UNROLL_NOT
             for (int col = begin; col < end; col += 64) {
-                const uint32_t box = boxes + uint32_t(col - begin) * 128;
+                const uint32_t box = boxes.shared + uint32_t(col - begin) * 128;
                 const int64_t n = int64_t(work.n) + col + lane, top = int64_t(work.m) + warp * 16;
                 const bool left_there = n < p.N && col + int(lane) < width,
                            right_there = n + 32 < p.N && col + 32 + int(lane) < width;
                 uint16_t *to = static_cast<uint16_t *>(p.C) + work.item * p.c_batch + top * p.c_row + n;
                 const int rows = p.M - top < 16 ? int(p.M - top) : 16;
-                uint16_t x[16][2]; /* all loads, then all stores, with no branch between */
-                GPUL__UNROLL_FOR (uint32_t r = 0; r < 16; ++r) {
-                    GPUL__UNROLL_FOR (uint32_t h = 0; h < 2; ++h)
-                        asm volatile(
-                            "ld.shared.u16 %0, [%1];"
-                            : "=h"(x[r][h])
-                            : "r"(box + gpul__tensor_chunk_at(warp * 16 + r, lane / 8 + h * 4, 3) + lane % 8 * 2));
-                }
-                GPUL__UNROLL_FOR (int r = 0; r < 16; ++r, to += p.c_row) {
-                    if (r < rows && left_there) to[0] = x[r][0];
-                    if (r < rows && right_there) to[32] = x[r][1];
+                GPUL__UNROLL_NOT
+                for (int first = 0; first < 16; first += 8) {
+                    uint16_t x[8][2]; /* all loads, then all stores, with no branch between */
+                    GPUL__UNROLL_FOR (uint32_t r = 0; r < 8; ++r) {
+                        GPUL__UNROLL_FOR (uint32_t h = 0; h < 2; ++h)
+                            asm volatile(
+                                "ld.shared.u16 %0, [%1];"
+                                : "=h"(x[r][h])
+                                : "r"(box +
+                                      gpul__tensor_chunk_at(warp * 16 + uint32_t(first) + r, lane / 8 + h * 4, 3) +
+                                      lane % 8 * 2));
+                    }
+                    GPUL__UNROLL_FOR (int r = 0; r < 8; ++r, to += p.c_row) {
+                        if (first + r < rows && left_there) to[0] = x[r][0];
+                        if (first + r < rows && right_there) to[32] = x[r][1];
+                    }
                 }
             }
         }
@@ -9653,19 +9720,24 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(float (&sum)[gpu
     }
 }
 
-/* What becomes of a consumer's sums, of 64 rows and `width` columns, before they leave; shared: of its warp */
+/* What becomes of a consumer's sums before they leave; row: the first of its warp; shared: that warp's */
 template <bool kTerms>
-static __device__ __forceinline__ void
-gpul__tensor_scale(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v, const gpul__tensor_work &work, int width,
-                   int consumer, uint32_t warp, int64_t row, uint32_t shared, bool narrow, bool turned) {
+static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v,
+                                                          const CUtensorMap *map, const gpul__tensor_work &work,
+                                                          const gpul__tensor_boxes &boxes, int64_t row, uint32_t shared,
+                                                          bool narrow, bool turned, uint32_t &parity) {
     const gpul__gemm_problem &p = v.problem;
     if (kTerms) gpul__tensor_scale_back(sum, v, row, work.n);
     if (v.tensor.beta != 0) {
-        if (narrow) { /* bulk copies have read the boxes */
-            gpul__tensor_await_boxes(warp);
-            gpul__consumer_barrier(consumer);
+        if (!kTerms && v.tensor.fetches) {
+            gpul__tensor_add_boxes(sum, v, map, work, boxes, parity);
+        } else {
+            if (narrow) { /* all have read the boxes of the last tile */
+                boxes.wait();
+                gpul__consumer_barrier(boxes.consumer);
+            }
+            gpul__tensor_add_c(sum, v, work.item, row, work.n, boxes.width, shared, narrow, turned);
         }
-        gpul__tensor_add_c(sum, v, work.item, row, work.n, width, shared, narrow, turned);
     } else if (v.tensor.alpha != 1) {
         GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] *= v.tensor.alpha;
     }
@@ -9748,12 +9820,13 @@ struct gpul__tensor_source {
 template <bool kTerms>
 static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
     gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-                        const __grid_constant__ CUtensorMap map_c, const __grid_constant__ gpul__gemm_view v) {
+                        const __grid_constant__ CUtensorMap map_c, const __grid_constant__ CUtensorMap map_read,
+                        const __grid_constant__ gpul__gemm_view v) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     const gpul__gemm_problem &p = v.problem;
     const gpul__gemm_plan &plan = v.plan;
     const gpul__tensor_view &t = v.tensor;
-    __shared__ __align__(8) uint64_t barriers[2 * gpul__tensor_stages];
+    __shared__ __align__(8) uint64_t barriers[2 * gpul__tensor_stages + 2];
     GPUL_SHARED(unsigned char, shared);
     gpul__tensor_ring ring;
     ring.full = gpul__warp_uniform(gpul__shared_address(barriers)); /* else they are computed anew in each loop */
@@ -9764,6 +9837,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
             gpul__mbarrier_init(ring.full + s * 8, t.writers);
             gpul__mbarrier_init(ring.empty + s * 8, t.readers);
         }
+        GPUL__UNROLL_FOR (uint32_t i = 0; i < 2; ++i)
+            gpul__mbarrier_init(ring.full + (2 * gpul__tensor_stages + i) * 8, 1);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     const gpul_dtype two = kTerms ? t.two : 0;
@@ -9830,7 +9905,9 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         const bool turns = !kTerms && plan.tile_m == 64 && !gathers;
         const int half = plan.tile_m == 128 ? warpgroup : 0;
-        const uint32_t boxes = ring.stages + gpul__tensor_ring_bytes + uint32_t(warpgroup) * (2 * gpul__tensor_box);
+        const bool narrow = !kTerms && t.dtype != GPUL_F32;
+        gpul__tensor_boxes boxes;
+        uint32_t parity = 0; /* of the boxes' barrier */
         float4 *const promoted = reinterpret_cast<float4 *>(v.promoted) +
                                  int64_t(blockIdx.x * 2 + uint32_t(warpgroup)) * (16 * plan.tile_n) + threadIdx.x % 128;
         uint32_t index = begin() ? place.cluster : t.work_tiles;
@@ -9842,9 +9919,14 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
                 ring.skip(work.length);
                 continue;
             }
-            if (gpul__rarely(v.tensor.beta != 0 && plan.splits == 1))
-                gpul__tensor_prefetch_c(p, work.item, int64_t(work.m) + gpul__warp_uniform(threadIdx.x / 32 % 4) * 16,
-                                        work.n, width, turned);
+            const int share = kTerms ? width : plan.share;
+            if (gpul__rarely(t.beta != 0)) {
+                boxes.find(ring, warpgroup, share, plan.c_bulk);
+                if (t.fetches)
+                    boxes.fetch(&map_read, work, int32_t(work.n) + (together ? int32_t(place.rank) * share : 0), 0);
+                else if (plan.splits == 1)
+                    gpul__tensor_prefetch_c(p, work.item, int64_t(work.m) + boxes.warp * 16, work.n, width, turned);
+            }
             if (turns && index != place.cluster) gpul__consumer_turn(warpgroup);
             if (kTerms) {
                 if (two == GPUL_F16)
@@ -9868,28 +9950,26 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
                 left -= chunk;
             }
             if (turns && index + place.clusters < t.work_tiles) gpul__consumer_next(warpgroup);
-            const uint32_t warp_again = gpul__warp_uniform(gpul__thread_again() / 32 % 4),
-                           warp_boxes = boxes + warp_again * 4096;
-            const bool narrow = !kTerms && t.dtype != GPUL_F32;
-            const int share = kTerms ? width : plan.share;
-            const int64_t row = int64_t(work.m) + warp_again * 16;
-            if (kTerms || gpul__rarely(!v.tensor.plain)) { /* in one branch: each jump costs an instruction fetch */
+            boxes.find(ring, warpgroup, share, plan.c_bulk);
+            const int64_t row = int64_t(work.m) + boxes.warp * 16; /* of the warp's */
+            const uint32_t of_warp = boxes.shared + boxes.warp * 4096;
+            if (kTerms || gpul__rarely(!t.plain)) { /* in one branch: each jump costs an instruction fetch */
                 if (together) {
                     gpul__tensor_combine_in_cluster(sum, v, work, place.rank, half);
                     work.n += place.rank * uint32_t(plan.share);
                 } else if (plan.splits > 1 && !gpul__tensor_combine(sum, v, work, width, warpgroup, half)) {
                     continue;
                 }
-                gpul__tensor_scale<kTerms>(sum, v, work, share, warpgroup, warp_again, row, warp_boxes, narrow, turned);
+                gpul__tensor_scale<kTerms>(sum, v, &map_read, work, boxes, row, of_warp, narrow, turned, parity);
             }
-            if (narrow) gpul__tensor_store_boxes(sum, v, &map_c, work, share, warpgroup, warp_again, boxes);
-            else gpul__tensor_store_rows(sum, p, work.item, row, work.n, share, warp_boxes, turned);
+            if (narrow) gpul__tensor_store_boxes(sum, v, &map_c, work, boxes);
+            else gpul__tensor_store_rows(sum, p, work.item, row, work.n, share, of_warp, turned);
         }
         if (warp % 4 == 0 && gpul__elected()) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
     if (cluster > 1) gpul__cluster_meet(); /* no block ends while another one reads or writes its shared memory */
 #else
-    (void)map_a, (void)map_b, (void)map_c, (void)v;
+    (void)map_a, (void)map_b, (void)map_c, (void)map_read, (void)v;
 #endif
 }
 
@@ -10674,7 +10754,8 @@ static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, void *a, v
 
 #ifdef GPUL__HOPPER
 /* by plan.tile: of elements as they are, and in two parts */
-typedef void (*gpul__tensor_function)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
+typedef void (*gpul__tensor_function)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const CUtensorMap,
+                                      const gpul__gemm_view);
 static const gpul__tensor_function gpul__tensor_functions[2] = {gpul__tensor_kernel<false>, gpul__tensor_kernel<true>};
 
 /* The driver's function that makes tensor maps; NULL: it has none. */
@@ -10728,8 +10809,12 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, in
     return 0;
 }
 
+/* Is C read by bulk copies? They take it to memory, too, and no other block finishes the tile. */
+static inline bool gpul__tensor_fetches(const gpul__gemm_view &v) {
+    return float(v.problem.beta) != 0 && v.plan.c_bulk && (v.plan.splits == 1 || v.plan.cluster_splits);
+}
 /* gpul__tensor_kernel; slice: elements of K */
-static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, const CUtensorMap (&map)[3],
+static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, const CUtensorMap (&map)[4],
                                           gpul_stream stream) {
     const gpul__gemm_plan &plan = v.plan;
     gpul__tensor_view &t = v.tensor;
@@ -10760,10 +10845,11 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     t.dtype = v.problem.dtype;
     t.form = t.two || t.dtype == GPUL_F32 ? 0 : (v.problem.a_col == 1 ? 0 : 1) | (v.problem.b_row == 1 ? 0 : 2);
     t.stacked = (v.problem.a_batch ? 1 : 0) | (v.problem.b_batch ? 2 : 0);
+    t.fetches = gpul__tensor_fetches(v);
     t.plain = plan.splits == 1 && t.alpha == 1 && t.beta == 0 && !v.problem.bias && !v.problem.activation;
     return gpul__launch_clusters(v.plan.device, v.plan.cluster, gpul__tensor_functions[v.plan.tile],
                                  gpul__dim(uint32_t(v.plan.blocks)), gpul__dim(gpul__tensor_threads),
-                                 gpul__tensor_memory, stream, map[0], map[1], map[2], v);
+                                 gpul__tensor_memory, stream, map[0], map[1], map[2], map[3], v);
 }
 
 /* 16-bit types and TF32. An operand that has a pitch in the plan is copied first. */
@@ -10776,7 +10862,7 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
     const bool wide = p.dtype == GPUL_F32;
     gpul__gemm_matrix x[2] = {gpul__gemm_a(&p), gpul__gemm_b(&p)};
     gpul__tensor_copies copies;
-    CUtensorMap map[3];
+    CUtensorMap map[4];
     void *to[2] = {0, 0};
     int64_t most = 0; /* elements of a copy */
     int32_t status = 0;
@@ -10803,6 +10889,11 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
     }
     if (!status && plan.c_bulk)
         status = gpul__tensor_map(&map[2], gpul__gemm_c(&p), p.batch, element, 64, int32_t(plan.c_bulk * element));
+    if (!status && gpul__tensor_fetches(v)) { /* all columns */
+        gpul__gemm_matrix c = gpul__gemm_c(&p);
+        c.dense = p.N;
+        status = gpul__tensor_map(&map[3], c, p.batch, element, 64, int32_t(plan.c_bulk * element));
+    }
     if (!status && most > 0 && wide) {
         gpul__pack_view pack = gpul__pack_operands(&p);
         status = gpul__launch_pack(pack, gpul__pack_rounded, to[0], to[1], gpul__round_up(p.K, 64) * 4,
@@ -10823,7 +10914,7 @@ static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, gpu
     const gpul__gemm_problem &p = v.problem;
     const int64_t pitch = v.plan.a_pitch * words;
     const gpul__gemm_matrix a = {p.A, pitch, p.M, pitch, 0, 0}, b = {p.B, pitch, p.N, pitch, 0, 0};
-    CUtensorMap map[3];
+    CUtensorMap map[4];
     memset(map, 0, sizeof map);
     pack.choice = v.choice;
     int32_t status =
