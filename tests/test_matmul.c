@@ -507,12 +507,12 @@ static void box_aligned(box *b, gpul_dtype t, int64_t rows, int64_t cols, int by
     box_make_strided(b, GPUL_MEMORY_DEVICE, t, 2, shape, strides, 0, FILL_NAN);
 }
 static void test_tensor_cores(void) {
-    static const int64_t shapes[][4] = {/* M, N, K, samples */
-                                        {64, 64, 64, 0},       {100, 70, 130, 0},      {129, 65, 40, 0},
-                                        {33, 130, 999, 0},     {5, 6, 9000, 0},        {16, 48, 40000, 50},
-                                        {5, 300, 3000, 0},     {257, 6, 512, 0},       {2176, 1040, 8300, 200},
-                                        {3000, 3000, 72, 500}, {2048, 2050, 300, 500}, {1000, 3000, 513, 500},
-                                        {300, 5000, 200, 500}, {4096, 1024, 17, 500}};
+    static const int64_t shapes[][4] = {
+        /* M, N, K, samples */
+        {64, 64, 64, 0},         {100, 70, 130, 0},     {129, 65, 40, 0},       {33, 130, 999, 0},
+        {5, 6, 9000, 0},         {16, 48, 40000, 50},   {5, 300, 3000, 0},      {257, 6, 512, 0},
+        {2176, 1040, 8300, 200}, {3000, 3000, 72, 500}, {2048, 2050, 300, 500}, {1000, 3000, 513, 500},
+        {300, 5000, 200, 500},   {4096, 1024, 17, 500}, {120, 335, 1756, 500}}; /* a cluster has the splits */
     gpul__gemm_plan plan;
     double a[16], b[16];
     for (int small = 25; small <= 26; small++) { /* the rule itself: 1 and fifteen products of 2^-25, or of 2^-26 */
@@ -525,21 +525,22 @@ static void test_tensor_cores(void) {
     for (int k = 0; k < COUNT_OF(shapes) * 2; k++) {
         const int64_t *const shape = shapes[k / 2];
         const gpul_dtype t = k % 2 ? GPUL_BF16 : GPUL_F16;
-        for (int how = 0; how < (shape[3] ? 2 : 4); how++) { /* data, orders, alpha and beta, alignment */
-            const int orders = (k / 2 + how * 5) % 8, pad = how % 2 ? LAY_C_PAD : LAY_C;
-            const double alpha = how == 1 ? -0.75 : 1, beta = how == 1 ? 1.25 : 0;
+        for (int how = 0; how < (shape[3] ? 3 : 5); how++) { /* data, orders, alpha and beta, alignment */
+            const int orders = (k / 2 + how * 5) % 8, pad = how % 2 ? LAY_C_PAD : LAY_C, aligned = how % 2 == 0;
+            const double alpha = how == 1 || how == 2 ? -0.75 : 1, beta = alpha == 1 ? 0 : 1.25;
+            const int64_t offset = aligned ? 0 : how;
             box m[3];
             if (!tensor_plan(&plan, t, GPUL_MATH_IEEE, shape[0], shape[1], shape[2], alpha))
                 return; /* not on this device */
-            box_2d(&m[0], t, shape[0], shape[2], pad + (orders & 1), how % 3, 0);
-            box_2d(&m[1], t, shape[2], shape[1], pad + (orders >> 1 & 1), how % 3, 0);
-            if (how == 0) box_aligned(&m[2], t, shape[0], shape[1], orders >> 2 & 1);
-            else box_2d(&m[2], t, shape[0], shape[1], pad + (orders >> 2 & 1), how % 3, 1);
+            box_2d(&m[0], t, shape[0], shape[2], pad + (orders & 1), offset, 0);
+            box_2d(&m[1], t, shape[2], shape[1], pad + (orders >> 1 & 1), offset, 0);
+            if (aligned) box_aligned(&m[2], t, shape[0], shape[1], orders >> 2 & 1);
+            else box_2d(&m[2], t, shape[0], shape[1], pad + (orders >> 2 & 1), offset, 1);
             for (int j = 0; j < 3; j++) {
                 for (int64_t i = 0; i < m[j].n; i++)
                     box_put(&m[j], i,
-                            num_of(how == 3 && j == 0 ? ldexp(rng_signed(), -16) /* subnormal in f16 */
-                                   : how == 2         ? rng_unit()
+                            num_of(how == 4 && j == 0 ? ldexp(rng_signed(), -16) /* subnormal in f16 */
+                                   : how == 3         ? rng_unit()
                                                       : ldexp(rng_signed(), (int)rng_below(12) - 6)));
                 box_upload(&m[j]);
             }
