@@ -7960,13 +7960,21 @@ template <typename S> struct gpul__gemm_to_shared {
     }
 };
 /* Rows from shared memory to C, kWide neighbours a lane: C = alpha sum + beta C, and, with kEpilogue, the bias and the
- * activation. Four rows at a time, with no branch between them, so that their reads overlap. */
+ * activation. Up to sixteen elements at a time, with no branch between them, so that their reads overlap. */
 template <int kWide, bool kEpilogue, typename S>
 static __device__ __forceinline__ void
 gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &v, int64_t first_m, int64_t first_n) {
     typedef typename S::T T;
     typedef typename S::Compute Compute;
-    enum { kAcross = int(S::kN) / kWide, kStep = int(S::kThreads) / int(kAcross), kBatch = kEpilogue ? 1 : 4 };
+    enum {
+        kAcross = int(S::kN) / kWide,
+        kStep = int(S::kThreads) / int(kAcross),
+        kRows = int(S::kM) / int(kStep), /* of a thread */
+        kMost = 16 / kWide,
+        kBatch = kEpilogue ? 1
+                 : int(kRows) < kMost ? int(kRows)
+                                      : int(kMost)
+    };
     static_assert(int(S::kThreads) % int(kAcross) == 0, "a thread stays in its columns");
     static_assert(int(S::kM) % (int(kStep) * int(kBatch)) == 0, "whole batches of rows");
     const gpul__gemm_problem &p = v.problem;
@@ -8085,7 +8093,7 @@ template <typename Type> struct gpul__gemm_short {
                                   : 32, /* of K, at most */
         kRows = sizeof(T) == 2 ? 8 : 16,
         kCols = sizeof(T) == 8 ? 2 : 4, /* of a lane, 32 apart */
-        kRead = 16 / sizeof(T),         /* rows of C that are read at a time */
+        kRead = sizeof(T) == 8 ? 4 : 8, /* rows of C that are read at a time */
         kWarps = 4,                     /* one below the other */
         kThreads = 32 * kWarps,
         kM = kWarps * kRows, /* a block has this many rows or several times as many */
