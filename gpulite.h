@@ -1612,9 +1612,10 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
     gpul_dtype bias_dtype;
     int32_t activation; /* GPUL_ACTIVATION_* */
 } gpul__gemm_problem;
-typedef struct gpul__gemm_plan { /* what kernels read comes last, side by side: each 64 bytes take a warp 130 cycles */
-    int32_t tensor;              /* 1: tensor cores */
-    int32_t tile;                /* of gpul__gemm_tiles; tensor cores: of gpul__tensor_functions */
+/* What kernels read comes last, side by side: a warp waits for each piece of its arguments that it has not read yet. */
+typedef struct gpul__gemm_plan {
+    int32_t tensor; /* 1: tensor cores */
+    int32_t tile;   /* of gpul__gemm_tiles; tensor cores: of gpul__tensor_functions */
     int32_t device;
     int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what packed copies of A and B are made for */
     int64_t batch;            /* products of the stack that one launch takes, at most */

@@ -9870,7 +9870,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
     /* When all have come here, barriers can be used, and when the stream's last kernel has ended, memory. */
     const auto begin = [&] {
         if (cluster > 1) gpul__cluster_meet();
-        else asm volatile("barrier.sync 5, 384;" ::: "memory"); /* __syncthreads is for one place in a kernel */
+        else asm volatile("barrier.sync 5, 384;" ::: "memory"); /* __syncthreads, from several places */
         gpul__await();
         return gpul__gemm_chosen(v.choice);
     };
