@@ -10660,9 +10660,9 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
 }
 
 /* Which kernel: tensor cores for 16-bit types and TF32, where numbers of tiles and coordinates fit in 32 bits. But not,
- * of 16-bit types, for short K, where C takes the time, nor for few rows or columns, where an operand does; nor for
- * small products, for which the host would take longer to make tensor maps. Emulation packs two dimensions and saves
- * with all three: it takes large products. */
+ * of 16-bit types, for short K, where C takes the time (of a wide C, bulk copies are the faster way there), nor for few
+ * rows or columns, where an operand does; nor for small products, for which the host would take longer to make tensor
+ * maps. Emulation packs two dimensions and saves with all three: it takes large products. */
 static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
@@ -10670,6 +10670,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     const bool tensor = machine->wgmma && p->M > 0 && p->M < INT32_MAX && p->N > 0 && p->N < INT32_MAX &&
                         p->K < k_most && double(p->M) * double(p->N) < tiles_most;
     const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
+    const bool wide = p->M >= 256 && p->N >= 256 && double(p->M) * double(p->N) >= 4194304; /* 2^22 */
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
@@ -10677,8 +10678,8 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
         gpul__emulated_plan(plan, p, machine);
     else if (tensor &&
-             (p->math == GPUL_MATH_TF32 || (gpul__bytes_of(p->dtype) == 2 && p->K > 16 && !gpul__gemm_is_thin(p) &&
-                                            (p->K >= 128 || size >= 262144)))) /* 2^18 */
+             (p->math == GPUL_MATH_TF32 || (gpul__bytes_of(p->dtype) == 2 && (p->K > 16 || (p->K > 12 && wide)) &&
+                                            !gpul__gemm_is_thin(p) && (p->K >= 128 || size >= 262144)))) /* 2^18 */
         gpul__tensor_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
     else gpul__plain_plan(plan, p, machine);

@@ -507,12 +507,13 @@ static void box_aligned(box *b, gpul_dtype t, int64_t rows, int64_t cols, int by
     box_make_strided(b, GPUL_MEMORY_DEVICE, t, 2, shape, strides, 0, FILL_NAN);
 }
 static void test_tensor_cores(void) {
-    static const int64_t shapes[][4] = {
-        /* M, N, K, samples */
-        {64, 64, 64, 0},         {100, 70, 130, 0},     {129, 65, 40, 0},       {33, 130, 999, 0},
-        {5, 6, 9000, 0},         {16, 48, 40000, 50},   {5, 300, 3000, 0},      {257, 6, 512, 0},
-        {2176, 1040, 8300, 200}, {3000, 3000, 72, 500}, {2048, 2050, 300, 500}, {1000, 3000, 513, 500},
-        {300, 5000, 200, 500},   {4096, 1024, 17, 500}, {120, 335, 1756, 500}}; /* a cluster has the splits */
+    static const int64_t shapes[][4] = {/* M, N, K, samples */
+                                        {64, 64, 64, 0},       {100, 70, 130, 0},      {129, 65, 40, 0},
+                                        {33, 130, 999, 0},     {5, 6, 9000, 0},        {16, 48, 40000, 50},
+                                        {5, 300, 3000, 0},     {257, 6, 512, 0},       {2176, 1040, 8300, 200},
+                                        {3000, 3000, 72, 500}, {2048, 2050, 300, 500}, {1000, 3000, 513, 500},
+                                        {300, 5000, 200, 500}, {4096, 1024, 17, 500},  {2049, 2056, 13, 500},
+                                        {120, 335, 1756, 500}}; /* a cluster has the splits */
     gpul__gemm_plan plan;
     double a[16], b[16];
     for (int small = 25; small <= 26; small++) { /* the rule itself: 1 and fifteen products of 2^-25, or of 2^-26 */
@@ -1226,7 +1227,7 @@ static void test_plans(void) {
         gpul__gemm_plan plan, again;
         gpul__machine machine;
         int32_t first_sms;
-        int good;
+        int good, large;
         memset(&machine, 0, sizeof machine);
         machine.sms = 1 + (int32_t)rng_below(200);
         machine.shared_optin = rng_below(2) ? 49152 : 232448;
@@ -1247,9 +1248,10 @@ static void test_plans(void) {
                    plan.tile_n >= 32 && plan.tile_n <= 256;
             tensor_seen[good ? plan.tile_m / 128 : 0][good ? plan.tile_n / 32 : 0]++;
         } else tiles_seen[good ? plan.tile : 0]++;
+        large = p.M >= 256 && p.N >= 256 && (double)p.M * (double)p.N >= 4194304;
         good = good && plan.tensor == (machine.wgmma && !plan.scale_only && p.M > 0 && p.N > 0 &&
                                        (p.math == GPUL_MATH_TF32 ||
-                                        (size == 2 && p.K > 16 && !is_thin(p.M, p.N, p.K) &&
+                                        (size == 2 && (p.K > 16 || (p.K > 12 && large)) && !is_thin(p.M, p.N, p.K) &&
                                          (p.K >= 128 || (double)p.M * (double)p.N * (double)p.K >= 262144))));
         /* K, in parts of whole slices */
         good = good && plan.part * plan.splits >= p.K && plan.part * (plan.splits - 1) < (p.K ? p.K : 1);
