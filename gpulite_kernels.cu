@@ -7209,8 +7209,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * columns, a tree of eight. Where C has few tiles and K is long, K is split ("split-K"). The splits depend on shape and
  * dtype alone, and the blocks that end last add the partial sums in a fixed order.
  *
- * gpul__gemm_short_kernel, for every GPU, where K has 16 steps at most: a thread keeps its columns of B in registers and
- * goes down C.
+ * gpul__gemm_short_kernel, for every GPU, where K has few steps (gpul__gemm_short::kSteps): a thread keeps its columns of
+ * B and goes down C.
  *
  * gpul__gemm_thin_kernel, for every GPU, where C has four rows or four columns at most, and K more than 16 steps: the
  * operand that is long is read once, at the speed of memory, by threads that keep the sums. A sum has eight chains.
@@ -9494,9 +9494,10 @@ struct gpul__tensor_boxes {
         log2 = uint32_t(__ffs(int(wide))) - 4;
     }
     __device__ __forceinline__ int end_of(int begin) const { return begin + 128 < width ? begin + 128 : width; }
-    /* Waits, in the thread that issued copies from the boxes, until they have read them. */
+    /* Waits until nobody reads the boxes: the copies that a thread issued, and the consumer's warps. */
     __device__ __forceinline__ void wait() const {
         if (warp == 0 && gpul__elected()) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+        gpul__consumer_barrier(consumer);
     }
     /* where the lane's part of eight columns by a warp's rows is, for ldmatrix and stmatrix of 16 columns */
     __device__ __forceinline__ uint32_t at(uint32_t columns_16) const {
@@ -9508,7 +9509,6 @@ struct gpul__tensor_boxes {
     __device__ __forceinline__ void fetch(const CUtensorMap *map, const gpul__tensor_work &work, int32_t n,
                                           int begin) const {
         wait();
-        gpul__consumer_barrier(consumer); /* all warps have read what was there */
         if (warp == 0 && gpul__elected()) {
             const int end = end_of(begin);
             gpul__mbarrier_expect(barrier, uint32_t(end - begin) * 128);
@@ -9641,7 +9641,7 @@ static __device__ __forceinline__ void gpul__tensor_store_rest(const gpul__gemm_
                                                                const gpul__tensor_work &work, int first, int width,
                                                                uint32_t warp, uint32_t box, uint32_t log2) {
     const int64_t rest = p.N & ~int64_t(7), col = rest - work.n - first; /* of the box */
-    if (rest == p.N || col < 0 || col >= 64 || first + col >= width) return;
+    if (col < 0 || col >= 64 || first + col >= width) return;
     const uint32_t lane = gpul__thread_again() % 32, row = warp * 16 + lane / 2, half = lane % 2 * 4;
     const int64_t m = int64_t(work.m) + row, n = rest + half;
     uint16_t *const to = static_cast<uint16_t *>(p.C) + work.item * p.c_batch + m * p.c_row + n;
@@ -9670,7 +9670,6 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(float (&sum)[gpu
         if (v.tensor.dtype == GPUL_BF16) gpul__tensor_narrow<true>(two, sum);
         else gpul__tensor_narrow<false>(two, sum);
         boxes.wait(); /* for the round before */
-        gpul__consumer_barrier(boxes.consumer);
         GPUL__UNROLL_FOR (uint32_t j = 0; j < 16; j += 2) {
             if (j == 8 && begin + 64 >= end) break;
             asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(boxes.at(j / 2)),
@@ -9740,10 +9739,7 @@ static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[gpul__ten
         if (!kTerms && v.tensor.fetches) {
             gpul__tensor_add_boxes(sum, v, map, work, boxes, parity);
         } else {
-            if (narrow) { /* all have read the boxes of the last tile */
-                boxes.wait();
-                gpul__consumer_barrier(boxes.consumer);
-            }
+            if (narrow) boxes.wait(); /* for the last tile */
             gpul__tensor_add_c(sum, v, work.item, row, work.n, boxes.width, shared, narrow, turned);
         }
     } else if (v.tensor.alpha != 1) {
@@ -9822,9 +9818,9 @@ struct gpul__tensor_source {
 #endif /* __CUDA_ARCH_FEAT_SM90_ALL */
 
 /* The kernel. Of 128 rows, each of two consumers has half. Of 64 rows, each has every other tile, so that one multiplies
- * while the results of the other one leave. Two threads of the third warpgroup issue all copies. Where operands are
- * gathered, the second one is a producer as well. The problem's dtype says what is multiplied (f32: as TF32), or view.two,
- * for elements in two parts. */
+ * while the results of the other one leave. Two threads of the third warpgroup issue all copies of A and B. Where
+ * operands are gathered, the second one is a producer as well. The problem's dtype says what is multiplied (f32: as
+ * TF32), or view.tensor.two, for elements in two parts. */
 template <bool kTerms>
 static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
     gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
@@ -10818,10 +10814,6 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, in
     return 0;
 }
 
-/* Is C read by bulk copies? They take it to memory, too, and no other block finishes the tile. */
-static inline bool gpul__tensor_fetches(const gpul__gemm_view &v) {
-    return float(v.problem.beta) != 0 && v.plan.c_bulk && (v.plan.splits == 1 || v.plan.cluster_splits);
-}
 /* gpul__tensor_kernel; slice: elements of K */
 static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, const CUtensorMap (&map)[4],
                                           gpul_stream stream) {
@@ -10854,7 +10846,6 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     t.dtype = v.problem.dtype;
     t.form = t.two || t.dtype == GPUL_F32 ? 0 : (v.problem.a_col == 1 ? 0 : 1) | (v.problem.b_row == 1 ? 0 : 2);
     t.stacked = (v.problem.a_batch ? 1 : 0) | (v.problem.b_batch ? 2 : 0);
-    t.fetches = gpul__tensor_fetches(v);
     t.plain = plan.splits == 1 && t.alpha == 1 && t.beta == 0 && !v.problem.bias && !v.problem.activation;
     return gpul__launch_clusters(v.plan.device, v.plan.cluster, gpul__tensor_functions[v.plan.tile],
                                  gpul__dim(uint32_t(v.plan.blocks)), gpul__dim(gpul__tensor_threads),
@@ -10898,7 +10889,9 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
     }
     if (!status && plan.c_bulk)
         status = gpul__tensor_map(&map[2], gpul__gemm_c(&p), p.batch, element, 64, int32_t(plan.c_bulk * element));
-    if (!status && gpul__tensor_fetches(v)) { /* all columns */
+    /* C is read by bulk copies, too, unless another block may finish the tile: all columns */
+    v.tensor.fetches = float(p.beta) != 0 && plan.c_bulk && (plan.splits == 1 || plan.cluster_splits);
+    if (!status && v.tensor.fetches) {
         gpul__gemm_matrix c = gpul__gemm_c(&p);
         c.dense = p.N;
         status = gpul__tensor_map(&map[3], c, p.batch, element, 64, int32_t(plan.c_bulk * element));
