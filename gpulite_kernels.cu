@@ -9641,7 +9641,7 @@ static __device__ __forceinline__ void gpul__tensor_store_rest(const gpul__gemm_
                                                                const gpul__tensor_work &work, int first, int width,
                                                                uint32_t warp, uint32_t box, uint32_t log2) {
     const int64_t rest = p.N & ~int64_t(7), col = rest - work.n - first; /* of the box */
-    if (col < 0 || col >= 64 || first + col >= width) return;
+    if (rest == p.N || col < 0 || col >= 64 || first + col >= width) return;
     const uint32_t lane = gpul__thread_again() % 32, row = warp * 16 + lane / 2, half = lane % 2 * 4;
     const int64_t m = int64_t(work.m) + row, n = rest + half;
     uint16_t *const to = static_cast<uint16_t *>(p.C) + work.item * p.c_batch + m * p.c_row + n;
