@@ -1517,7 +1517,8 @@ typedef struct gpul__reduce_plan {
     int32_t tiles_at_once, width, depth; /* columns: warp tiles in a group; threads along the outputs, and along n */
     int32_t one_lane, passes;            /* columns: 1: a thread has one lane of a warp tile, not several; passes
                                             over the lanes of a warp tile */
-    int32_t threads_log2, slots;         /* columns: of the threads of a warp tile; of the tree over blocks */
+    int32_t threads_log2, slots;         /* columns, short: of the threads of a warp tile; columns: of the tree over
+                                            blocks */
     /* the launch */
     int32_t kernel, threads, outputs_at_once;
     int64_t blocks, shared_bytes;

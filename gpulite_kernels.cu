@@ -609,6 +609,11 @@ struct gpul__extent {
 
 /* 16 bytes of elements in four registers. As elements, those of one or two bytes would take a register each. */
 typedef gpul__pack<uint32_t, 4> gpul__raw;
+/* Of the word number w of a vector that has `count` bytes, those that it does not have: ones */
+static __device__ __forceinline__ uint32_t gpul__missing_bytes(int count, int w) {
+    const int bits = 8 * (count < 16 ? count : 16) - 32 * w, there = bits < 0 ? 0 : bits < 32 ? bits : 32;
+    return uint32_t(uint64_t(0xffffffffu) << there);
+}
 template <typename T, int N> static __device__ __forceinline__ gpul__pack<T, N> gpul__unpacked(const gpul__raw &words) {
     gpul__pack<T, N> pack;
     memcpy(&pack, &words, sizeof pack);
@@ -1621,6 +1626,10 @@ template <typename Offset> struct gpul__reduce_dim {
     int64_t out;
 };
 #define GPUL__REDUCE_INDEX (1 << 30)
+/* A number to divide by: see gpul__quotient */
+struct gpul__reduce_divisor {
+    uint32_t size, multiplier, shift;
+};
 
 /* What memory may be read: of several inputs, only elements, nothing between them */
 struct gpul__no_extent {
@@ -1799,6 +1808,9 @@ template <typename Offset> struct gpul__reduce_layout {
     int64_t y_stride;
     gpul_dtype out_dtype;
     int32_t outer_ndim, zero; /* zero: for gpul__schedule_fence */
+    /* what blocks are divided by: see gpul__reduce_assignment_of; columns: a block's threads along the outputs, and the
+     * threads of a row of outputs */
+    gpul__reduce_divisor by_split, by_width, by_row;
     gpul__reduce_plan plan;
     gpul__reduce_source<Offset> source;
     gpul__reduce_dim<Offset> outer[GPUL_MAX_DIMS - 1];
@@ -1835,12 +1847,12 @@ template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc 
 struct gpul__reduce_assignment {
     uint32_t output_tile, split;
 };
-static __device__ __forceinline__ gpul__reduce_assignment gpul__reduce_assignment_of(const gpul__reduce_plan &p,
+template <typename Layout>
+static __device__ __forceinline__ gpul__reduce_assignment gpul__reduce_assignment_of(const Layout &v,
                                                                                      bool outputs_first) {
     gpul__reduce_assignment share = {blockIdx.x, 0};
-    if (p.splits > 1) {
-        const uint32_t fast = outputs_first ? uint32_t(p.output_tiles) : uint32_t(p.splits);
-        const uint32_t slow = blockIdx.x / fast, quick = blockIdx.x - slow * fast;
+    if (v.plan.splits > 1) {
+        const uint32_t slow = gpul__quotient(blockIdx.x, v.by_split), quick = blockIdx.x - slow * v.by_split.size;
         share.output_tile = outputs_first ? quick : slow;
         share.split = outputs_first ? slow : quick;
     }
@@ -2107,9 +2119,9 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(std::true_type
             if (h > 0) { /* keeps the bytes before the cut */
                 const gpul__raw before = gpul__load<4>(to);
                 GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
-                    const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : kN) * int(sizeof(X)) - 4 * w;
-                    const uint32_t mask = bytes >= 4 ? 0xffffffffu : bytes > 0 ? 0xffffffffu >> (32 - 8 * bytes) : 0u;
-                    raw.v[w] = (before.v[w] & mask) | (raw.v[w] & ~mask); /* fault: reduce-broken-vectors */
+                    const uint32_t behind =
+                        gpul__missing_bytes(int(left[r] < uint32_t(kN) ? left[r] : kN) * int(sizeof(X)), w);
+                    raw.v[w] = (before.v[w] & ~behind) | (raw.v[w] & behind); /* fault: reduce-broken-vectors */
                 }
             }
             gpul__save<4>(to, raw);
@@ -2532,7 +2544,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
     Acc *const shared = reinterpret_cast<Acc *>(memory + gpul__warps * p.staged_bytes);
     Acc *const totals = shared + kO * p.tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
-    const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, gpul__has<typename Op::Y>());
+    const gpul__reduce_assignment share = gpul__reduce_assignment_of(v, gpul__has<typename Op::Y>());
     const bool one_tile = p.block_tiles == 1; /* of an output: then a block takes tiles of several outputs */
     const int from = int(share.split) * p.tiles,
               tiles = one_tile || from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
@@ -2658,9 +2670,9 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     constexpr int kN = 16 / gpul__size_of<X>::value, kF = gpul__short<Op>::value;
     constexpr int kShifts = kF <= 4 && !Operand::kSeveral; /* loads unaligned vectors: twice the registers */
     const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), n = int(v.n);
-    const int step = GPUL__REDUCE_THREADS / lanes;
+    const int step = GPUL__REDUCE_THREADS >> v.plan.threads_log2;
     const int used = v.plan.outputs_at_once;
-    const int64_t first = int64_t(blockIdx.x) * (used * step) + int(threadIdx.x) / lanes;
+    const int64_t first = int64_t(blockIdx.x) * (used * step) + int(threadIdx.x >> v.plan.threads_log2);
     const int64_t outputs = v.outputs, y_stride = v.y_stride;
     const typename Operand::Offset stride = v.x_stride;
     const Y *const y = v.y;
@@ -2771,8 +2783,8 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
         if (v.plan.vector) {
             const int64_t inner = v.outer_ndim > 1 ? v.outer[0].whole : v.outputs;
             const uint32_t group = output_tile * uint32_t(v.plan.width) + uint32_t(side), /* all below 2^31 */
-                groups = uint32_t((inner + kC - 1) / kC), row = v.outer_ndim > 1 ? group / groups : 0;
-            const int64_t first = int64_t(group - row * groups) * kC, left = inner - first;
+                row = gpul__quotient(group, v.by_row);
+            const int64_t first = int64_t(group - row * v.by_row.size) * kC, left = inner - first;
             step = 1;
             output = row * inner + first;
             if (any && left > 0 && output < v.outputs) count = left < kC ? int(left) : kC;
@@ -3152,8 +3164,9 @@ static __global__ void GPUL__COLUMNS_BOUNDS(Op) gpul__reduce_columns(const __gri
     constexpr int kC = gpul__columns<Op>::value, kLanes = gpul__columns<Op>::kLanes;
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
-    const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, true);
-    const int width = p.width, row = int(threadIdx.x) / width, side = int(threadIdx.x) - row * width;
+    const gpul__reduce_assignment share = gpul__reduce_assignment_of(v, true);
+    const int width = p.width, row = int(gpul__quotient(threadIdx.x, v.by_width)),
+              side = int(threadIdx.x) - row * width;
     const gpul__reduce_columns_of<X, kC> columns(v, share.output_tile, side, row < p.depth);
     /* results of each thread; those of the trees over tiles (first row) and over passes, kC a level; a flag */
     GPUL_SHARED(Acc, shared);
@@ -3263,7 +3276,7 @@ static void gpul__reduce_dimension(gpul__reduce_dim<Offset> *dim, const gpul__re
 /* One function for all operations: compilers take their time for each copy of it. */
 template <typename Offset>
 static void gpul__reduce_describe(gpul__reduce_layout<Offset> *v, const gpul__reduce_problem *p,
-                                  const gpul__reduce_plan *plan, uint32_t *counters, int64_t x_bytes) {
+                                  const gpul__reduce_plan *plan, uint32_t *counters, int64_t x_bytes, int32_t columns) {
     const int32_t outer = p->outer_ndim - 1, reduce = p->reduce_ndim - 1; /* innermost */
     v->counters = counters;
     v->out = p->out;
@@ -3278,6 +3291,15 @@ static void gpul__reduce_describe(gpul__reduce_layout<Offset> *v, const gpul__re
     v->out_dtype = p->out_dtype;
     v->outer_ndim = p->outer_ndim;
     v->plan = *plan;
+    const bool by_columns = plan->kernel == GPUL__REDUCE_COLUMNS;
+    v->by_split.size = uint32_t(by_columns || p->y ? plan->output_tiles : int64_t(plan->splits));
+    if (plan->splits > 1) gpul__divisor(&v->by_split);
+    if (by_columns) {
+        v->by_width.size = uint32_t(plan->width);
+        v->by_row.size = plan->vector ? uint32_t(gpul_ceil_div(p->outer_shape[outer], columns)) : 1u;
+        gpul__divisor(&v->by_width);
+        gpul__divisor(&v->by_row);
+    }
     v->source.stride = v->x_stride;
     v->source.ndim = p->reduce_ndim;
     for (int32_t d = 0; d < outer; ++d) gpul__reduce_dimension(&v->outer[d], p, true, outer - d);
@@ -3293,8 +3315,8 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     v.y = static_cast<const typename Op::Y *>(problem->y);
     v.partials = static_cast<typename Op::Acc *>(partials);
     v.op = op;
-    gpul__reduce_describe<typename gpul__reduce_view<Op>::Operand::Offset>(&v, problem, plan, counters,
-                                                                           gpul__size_of<typename Op::X>::bytes);
+    gpul__reduce_describe<typename gpul__reduce_view<Op>::Operand::Offset>(
+        &v, problem, plan, counters, gpul__size_of<typename Op::X>::bytes, gpul__columns<Op>::value);
     return gpul__launch_early(machine->device, gpul__reduce_kernel<Op>(plan, gpul__bool<(Op::kRowsOnly != 0)>()),
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(uint32_t(plan->threads)),
                               size_t(plan->shared_bytes), stream, v);
@@ -4822,6 +4844,7 @@ static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem
                              int64_t sms, int64_t lane) {
     plan->kernel = GPUL__REDUCE_SHORT;
     plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
+    while (1 << plan->threads_log2 < plan->lanes) ++plan->threads_log2;
     const int64_t threads = GPUL__REDUCE_THREADS / plan->lanes;
     while (plan->outputs_at_once < reducer->short_outputs &&
            p->outputs > plan->outputs_at_once * threads * (plan->vector ? 2 : 1) * sms)
@@ -4937,7 +4960,7 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
             const int32_t deep = one_lane ? plan->lanes : groups >> passed;
             if (deep < 1 || deep * w > GPUL__REDUCE_THREADS) continue;
             /* passes are for a device that is full, and not to lead threads of a warp to lines of their own */
-            if (passed > 0 && ((stretch < 64 && lanes_apart << passed >= 128) ||
+            if (passed > 0 && ((width_of < 32 && stretch < 64 && lanes_apart << passed >= 128) ||
                                double(key.across) * plan->warp_tiles * deep < 0.25 * resident * double(key.sms)))
                 continue;
             const int32_t vectors = (one_lane ? (rows + key.lanes - 1) / key.lanes : rows) << passed;
@@ -5326,8 +5349,7 @@ struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, int64_t> {
             return acc;
         }
         GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
-            const int there = count - 4 * w;
-            uint32_t a = there >= 4 ? word[w] : there > 0 ? word[w] & (0xffffffffu >> (32 - 8 * there)) : 0u;
+            uint32_t a = word[w] & ~gpul__missing_bytes(count, w);
             const uint32_t b = kind == gpul__square ? a : 0x01010101u;
             /* 1 for each byte that is not zero: its top bit is set, or 127 more carry into it */
             if (kind == gpul__nonzero) a = ((((a & 0x7f7f7f7fu) + 0x7f7f7f7fu) | a) >> 7) & 0x01010101u;
@@ -5530,9 +5552,8 @@ struct gpul__min_bytes : gpul__min<uint8_t> {
         memcpy(word, x, sizeof word);
         least |= 0xff0000u;
         GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
-            const int there = count - 4 * w;
-            uint32_t v = word[w] ^ mirror.mask * 0x01010101u;
-            v |= there >= 4 ? 0u : there > 0 ? 0xffffffffu << 8 * there : 0xffffffffu; /* fault: min-missing-bytes */
+            const uint32_t v =
+                (word[w] ^ mirror.mask * 0x01010101u) | gpul__missing_bytes(count, w); /* fault: min-missing-bytes */
             least = gpul__lesser_halves(least, gpul__lesser_halves(v & 0xff00ffu, v >> 8 & 0xff00ffu));
         }
         return uint8_t(gpul__lesser_halves(least, least >> 16));
