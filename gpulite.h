@@ -1510,7 +1510,7 @@ typedef struct gpul__reduce_plan {
     int32_t vector, y_vector;            /* rows, short: every access of 16 bytes to x, and to y, is aligned; columns:
                                             vector: neighbours in one access, which is aligned (1) or not (2),
                                             or (3) rows so short that vectors hold several */
-    int32_t warps_log2;                  /* rows: of the warps of an output */
+    int32_t warps_log2, groups;          /* rows: of the warps of an output; how many outputs' warps a block has */
     int32_t staged_bytes;                /* rows: of shared memory, for what a warp stages */
     int32_t lanes;                       /* short: threads of an output; columns: lanes that have elements */
     int32_t tiles;                       /* of a block: rows: block tiles; columns: groups of warp tiles, */

@@ -576,6 +576,21 @@ static inline void gpul__divide_by(uint64_t *reciprocal, int32_t *shift, int64_t
 static __device__ __forceinline__ int64_t gpul__divided(int64_t i, uint64_t reciprocal, int32_t shift) {
     return int64_t(__umul64hi(uint64_t(i), reciprocal) >> shift);
 }
+/* The same for an index below 2^31: i / s = i * multiplier >> shift (Granlund and Montgomery, Division by invariant
+ * integers using multiplication, 1994). A division by a number that the compiler does not know is 25 instructions that
+ * wait for each other, which short kernels feel. */
+struct gpul__division {
+    uint32_t multiplier, shift;
+};
+static inline gpul__division gpul__division_by(int64_t s) { /* 0, of what is empty, counts as 1 */
+    const uint64_t divisor = s > 0 ? uint64_t(s) : 1;
+    uint32_t bits = 0;
+    while (uint64_t(1) << bits < divisor) ++bits;
+    return {uint32_t(((uint64_t(1) << (31 + bits)) + divisor - 1) / divisor), 31 + bits};
+}
+template <typename Division> static __device__ __forceinline__ uint32_t gpul__quotient(uint32_t n, const Division &by) {
+    return uint32_t(uint64_t(n) * by.multiplier >> by.shift);
+}
 
 /* Elements from an operand's first to its last */
 static inline int64_t gpul__reach(const int64_t *shape, const int64_t *strides, int32_t ndim) {
@@ -726,17 +741,13 @@ template <typename Op> struct gpul__elementwise_size { /* of the largest element
     static constexpr int value = gpul__greater(gpul__size_of<Inputs>::value, gpul__size_of<typename Op::Out>::value);
 };
 
-/* One dimension of the tiles. n / size is n * multiplier >> shift for n below 2^31 (Granlund and Montgomery, Division
- * by invariant integers using multiplication, 1994). One step along it is so many tiles along out's columns (its
- * innermost dimension) and rows (the next), and so many elements of each operand. */
+/* One dimension of the tiles. One step along it is so many tiles along out's columns (its innermost dimension) and rows
+ * (the next), and so many elements of each operand. */
 struct gpul__elementwise_dim {
     uint32_t size, multiplier, shift;
     uint32_t column, row;
     uint32_t step[GPUL__OPERANDS];
 };
-template <typename Dim> static __device__ __forceinline__ uint32_t gpul__quotient(uint32_t n, const Dim &dim) {
-    return uint32_t(uint64_t(n) * dim.multiplier >> dim.shift);
-}
 /* A kernel's arguments. What every block needs comes first, to touch few cache lines of them. */
 struct gpul__elementwise_layout {
     void *out[3];
@@ -1402,10 +1413,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
 
 /* Multiplier and shift of a dimension, to divide by its size */
 template <typename Dim> static inline void gpul__divisor(Dim *dim) {
-    uint32_t bits = 0;
-    while (bits < 31 && uint32_t(1) << bits < dim->size) ++bits;
-    dim->shift = 31 + bits;
-    dim->multiplier = uint32_t(((uint64_t(1) << dim->shift) + dim->size - 1) / dim->size);
+    const gpul__division by = gpul__division_by(dim->size);
+    dim->multiplier = by.multiplier;
+    dim->shift = by.shift;
 }
 /* Out of line: two KB of code, once for all launchers. */
 static inline __noinline__ void gpul__elementwise_describe(gpul__elementwise_layout *v,
@@ -1626,10 +1636,6 @@ template <typename Offset> struct gpul__reduce_dim {
     int64_t out;
 };
 #define GPUL__REDUCE_INDEX (1 << 30)
-/* A number to divide by: see gpul__quotient */
-struct gpul__reduce_divisor {
-    uint32_t size, multiplier, shift;
-};
 
 /* What memory may be read: of several inputs, only elements, nothing between them */
 struct gpul__no_extent {
@@ -1810,7 +1816,7 @@ template <typename Offset> struct gpul__reduce_layout {
     int32_t outer_ndim, zero; /* zero: for gpul__schedule_fence */
     /* what blocks are divided by: see gpul__reduce_assignment_of; columns: a block's threads along the outputs, and the
      * threads of a row of outputs */
-    gpul__reduce_divisor by_split, by_width, by_row;
+    gpul__division by_split, by_width, by_row;
     gpul__reduce_plan plan;
     gpul__reduce_source<Offset> source;
     gpul__reduce_dim<Offset> outer[GPUL_MAX_DIMS - 1];
@@ -1852,7 +1858,8 @@ static __device__ __forceinline__ gpul__reduce_assignment gpul__reduce_assignmen
                                                                                      bool outputs_first) {
     gpul__reduce_assignment share = {blockIdx.x, 0};
     if (v.plan.splits > 1) {
-        const uint32_t slow = gpul__quotient(blockIdx.x, v.by_split), quick = blockIdx.x - slow * v.by_split.size;
+        const uint32_t fast = outputs_first ? uint32_t(v.plan.output_tiles) : uint32_t(v.plan.splits);
+        const uint32_t slow = gpul__quotient(blockIdx.x, v.by_split), quick = blockIdx.x - slow * fast;
         share.output_tile = outputs_first ? quick : slow;
         share.split = outputs_first ? slow : quick;
     }
@@ -1977,6 +1984,13 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
  * its first barrier. Elements of 4 and 8 bytes are copied to shared memory, wherever they lie, in a kernel for those
  * that are contiguous and one for others. One kernel has the smaller elements, ordered operations and several inputs:
  * it loads contiguous vectors to registers, and stages the rest in shared memory. */
+
+/* Where a warp stages elements, of so many bytes. Functions out of line find it themselves: of a pointer that is passed to
+ * them, the compiler does not know that it points to shared memory. */
+template <typename X> static __device__ __forceinline__ X *gpul__reduce_stage_of_warp(int bytes) {
+    GPUL_SHARED(char, memory);
+    return reinterpret_cast<X *>(memory + int(threadIdx.x / 32) * bytes);
+}
 
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
 /* Where the elements of kO outputs begin */
@@ -2142,8 +2156,9 @@ template <typename X>
 static __device__ __noinline__ void
 gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> &s,
                    const gpul__reduce_origin<typename gpul__operand<X>::Offset> &origin,
-                   typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length, X *stage) {
+                   typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length) {
     typedef gpul__operand<X> Operand;
+    X *const stage = gpul__reduce_stage_of_warp<X>(GPUL__REDUCE_STAGED);
     constexpr int kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * kN;
     /* elements of a lane in flight; their offsets are computed in two halves, to save registers */
     constexpr int kMost = Operand::kSeveral ? 4 : 16, kCount = kAll < kMost ? kAll : kMost;
@@ -2213,11 +2228,11 @@ gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> 
 template <typename Op>
 static __device__ __noinline__ typename Op::Lane
 gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, typename Op::Lane acc,
-                      typename gpul__operand<typename Op::X>::Pointer from, int64_t begin, int length, char *staged) {
+                      typename gpul__operand<typename Op::X>::Pointer from, int64_t begin, int length) {
     typedef typename Op::X X;
     typedef gpul__operand<X> Operand;
     constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN, kRows = gpul__reduce_rows_of<X>::value;
-    X *const stage = reinterpret_cast<X *>(staged);
+    const X *const stage = gpul__reduce_stage_of_warp<X>(GPUL__REDUCE_STAGED);
     const gpul__pack<gpul__none, kN> none = {};
     const gpul__reduce_steps<Op> steps(v.plan);
     const int lane = int(threadIdx.x % 32), first = lane * steps.lane, end = steps.end(first, length);
@@ -2225,8 +2240,7 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, typename Op::Lane a
     const int stop = Op::kOrdered && steps.lane < length ? steps.lane : length;
     GPUL__UNROLL_NOT
     for (int at = 0; at < stop; at += kRows * steps.vector) { /* the warp's lanes agree */
-        gpul__reduce_stage<X>(v.source, origin, from + origin.offset, at, stop, steps.lane, steps.vector, length,
-                              stage);
+        gpul__reduce_stage<X>(v.source, origin, from + origin.offset, at, stop, steps.lane, steps.vector, length);
         __syncwarp();
         GPUL__UNROLL_NOT
         for (int r = 0; r < kRows; ++r) {
@@ -2258,10 +2272,9 @@ gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc
 
 /* Folds a warp tile of one output, whose elements begin at `from`. */
 template <bool kDense, bool kGathered, typename Op>
-static __device__ __forceinline__ void gpul__reduce_tile(std::false_type, const gpul__reduce_view<Op> &v, const Op &op,
-                                                         gpul__reduce_lanes<1, Op> &acc,
-                                                         const gpul__reduce_operands<1, typename Op::X> &operand,
-                                                         const gpul__reduce_span &span, char *staged) {
+static __device__ __forceinline__ void
+gpul__reduce_tile(std::false_type, const gpul__reduce_view<Op> &v, const Op &op, gpul__reduce_lanes<1, Op> &acc,
+                  const gpul__reduce_operands<1, typename Op::X> &operand, const gpul__reduce_span &span) {
     typedef typename Op::X X;
     typedef gpul__operand<X> Operand;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
@@ -2274,8 +2287,7 @@ static __device__ __forceinline__ void gpul__reduce_tile(std::false_type, const 
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = int(threadIdx.x % 32) * steps.lane, step = steps.vector, length = span.length;
     if (!kDense || !v.plan.dense) {
-        if (kGathered)
-            acc.lane[0] = gpul__reduce_gathered(v, op, acc.lane[0], operand.x[0], span.begin, length, staged);
+        if (kGathered) acc.lane[0] = gpul__reduce_gathered(v, op, acc.lane[0], operand.x[0], span.begin, length);
         return;
     }
     const typename Operand::Pointer from = operand.x[0] + Operand::advance(v.x_stride, span.begin);
@@ -2411,18 +2423,22 @@ static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const g
 /* Folds up to `rows` staged rows of each output, the last of them perhaps in part; `at`: the lane's first element. Out of
  * line, so that its registers are its own. */
 template <int kO, typename Op>
-static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
-gpul__reduce_staged(Op op, gpul__reduce_lanes<kO, Op> acc, const typename Op::X *stage, const typename Op::Y *y,
-                    int rows, int part, int at, int step, int length) {
-    constexpr int kN = 16 / gpul__size_of<typename Op::X>::value, kRow = 32 * kN;
+static __device__ __noinline__ gpul__reduce_lanes<kO, Op> gpul__reduce_staged(Op op, gpul__reduce_lanes<kO, Op> acc,
+                                                                              int offset, int rows, int part, int at,
+                                                                              int step, int length) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN;
+    GPUL_SHARED(char, memory); /* as in gpul__reduce_stage_of_warp */
+    const X *const stage = reinterpret_cast<const X *>(memory + offset);
+    const Y *const y = reinterpret_cast<const Y *>(stage + kO * part);
     GPUL__UNROLL_NOT
     for (int u = 0; u < rows; ++u, at += step) {
         const int count = length - at; /* fault: reduce-copies-beyond */
         if (count <= 0) break;
-        const gpul__pack<typename Op::Y, kN> vy =
-            gpul__load<kN>(y + (gpul__size_of<typename Op::Y>::bytes > 0 ? u * kRow : 0));
+        const gpul__pack<Y, kN> vy = gpul__load<kN>(y + (gpul__size_of<Y>::bytes > 0 ? u * kRow : 0));
         GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
-            const gpul__pack<typename Op::X, kN> vx = gpul__load<kN>(stage + o * part + u * kRow);
+            const gpul__pack<X, kN> vx = gpul__load<kN>(stage + o * part + u * kRow);
             acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
         }
     }
@@ -2433,14 +2449,14 @@ gpul__reduce_staged(Op op, gpul__reduce_lanes<kO, Op> acc, const typename Op::X 
 template <bool kDense, bool kGathered, int kO, typename Op>
 static __device__ __forceinline__ void
 gpul__reduce_tile(std::true_type, const gpul__reduce_view<Op> &v, const Op &op, gpul__reduce_lanes<kO, Op> &acc,
-                  gpul__reduce_operands<kO, typename Op::X> from, const gpul__reduce_span &span, char *staged) {
+                  gpul__reduce_operands<kO, typename Op::X> from, const gpul__reduce_span &span) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN, kOperands = kO + (gpul__size_of<Y>::bytes > 0);
     constexpr int kRows = gpul__reduce_batch(kOperands), kPart = kRows * kRow; /* of an operand in a batch */
     const int lane = int(threadIdx.x % 32), step = gpul__reduce_steps<Op>(v.plan).vector, hop = kRows * step;
     int length = span.length; /* what is left, from the batch on that is copied next */
-    X *stage = reinterpret_cast<X *>(staged);
+    X *stage = gpul__reduce_stage_of_warp<X>(v.plan.staged_bytes);
     int half = kOperands * kPart; /* to the other half of the stage */
     int at = lane * kN - 2 * hop; /* the lane's element in the batch that is folded: none, in the first two rounds */
     const bool x_vectors = !kGathered && v.plan.vector, y_vectors = v.plan.y_vector;
@@ -2497,15 +2513,16 @@ gpul__reduce_tile(std::true_type, const gpul__reduce_view<Op> &v, const Op &op, 
         gpul__wait_for_copies<0>();
         __syncwarp();
         stage += lane * kN;
-        acc = gpul__reduce_staged<kO>(op, acc, stage, reinterpret_cast<const Y *>(stage + kO * kPart), kRows, kPart, at,
-                                      step, at + length - lane * kN);
+        GPUL_SHARED(char, memory);
+        acc = gpul__reduce_staged<kO>(op, acc, int(reinterpret_cast<char *>(stage) - memory), kRows, kPart, at, step,
+                                      at + length - lane * kN);
     }
 }
 
 /* One warp tile of kO outputs, from `output` on, in one warp; the first lane gets the results. */
 template <int kO, bool kDense, bool kGathered, typename Op>
 static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v, int64_t output, int tile,
-                                                              char *staged, typename Op::Acc (&result)[kO]) {
+                                                              typename Op::Acc (&result)[kO]) {
     typedef typename Op::X X;
     typedef std::integral_constant<bool, gpul__reduce_copies<Op>::value> Copies;
     const gpul__reduce_span span = gpul__reduce_span_of<512 / gpul__size_of<X>::value>(v.n, v.plan, tile);
@@ -2521,7 +2538,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     op.begin(from.x[0]);
     op.enter(span.begin);
     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) acc.lane[o] = op.start();
-    gpul__reduce_tile<kDense, kGathered>(Copies(), v, op, acc, from, span, staged);
+    gpul__reduce_tile<kDense, kGathered>(Copies(), v, op, acc, from, span);
     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
         result[o] =
             gpul__reduce_warp(op, first < span.length ? op.finish(acc.lane[o], span.begin, first) : op.identity(), 32);
@@ -2540,7 +2557,6 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
     const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
     /* elements that warps stage; results of warps, by block tile and output; totals of warps, by output; a flag */
     GPUL_SHARED(char, memory);
-    char *const staged = memory + warp * p.staged_bytes;
     Acc *const shared = reinterpret_cast<Acc *>(memory + gpul__warps * p.staged_bytes);
     Acc *const totals = shared + kO * p.tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
@@ -2548,8 +2564,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
     const bool one_tile = p.block_tiles == 1; /* of an output: then a block takes tiles of several outputs */
     const int from = int(share.split) * p.tiles,
               tiles = one_tile || from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
-    const int level = p.warps_log2, warps = 1 << level; /* warps of an output */
-    const int each = (gpul__warps >> level) * kO;       /* outputs of a block at a time */
+    const int level = p.warps_log2, warps = 1 << level;                /* warps of an output */
+    const int each = p.groups * kO; /* outputs of a block at a time */ /* fault: reduce-rows-groups */
     const int64_t first = int64_t(share.output_tile) * (one_tile ? p.tiles * each : each);
     gpul__await();
     /* The warps of an output take turns: its last warp tile has less to do, and where tiles are fewer, some warps have
@@ -2559,8 +2575,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
         const int tile = (one_tile ? 0 : (from + k) * gpul__warps) + (place & (warps - 1));
         const int64_t mine = first + (one_tile ? k * each : 0) + (place >> level) * kO;
         Acc results[kO];
-        if (tile < p.warp_tiles && mine < v.outputs) {
-            gpul__reduce_warp_tile<kO, kDense, kGathered>(v, mine, tile, staged, results);
+        if (tile < p.warp_tiles && place >> level < p.groups && mine < v.outputs) {
+            gpul__reduce_warp_tile<kO, kDense, kGathered>(v, mine, tile, results);
         } else {
             GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) results[o] = op.identity();
         }
@@ -2582,8 +2598,9 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
         const int o = k / gpul__warps % kO, tile = k / (gpul__warps * kO);
         const int64_t next = one_tile ? tile * each : 0; /* fault: reduce-rows-outputs */
         const int64_t its = first + next + (k % gpul__warps >> level) * kO + o;
-        if (one_tile) output = its;              /* no thread has two */
-        else if (p.splits == 1) shared[k] = acc; /* no other thread reads it before the barrier */
+        const bool there = k % gpul__warps >> level < p.groups;
+        if (one_tile) output = there ? its : v.outputs; /* no thread has two */
+        else if (p.splits == 1) shared[k] = acc;        /* no other thread reads it before the barrier */
         else if (its < v.outputs) v.partials[its * p.block_tiles + from + tile] = acc;
     }
     if (!one_tile) {
@@ -2783,8 +2800,8 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
         if (v.plan.vector) {
             const int64_t inner = v.outer_ndim > 1 ? v.outer[0].whole : v.outputs;
             const uint32_t group = output_tile * uint32_t(v.plan.width) + uint32_t(side), /* all below 2^31 */
-                row = gpul__quotient(group, v.by_row);
-            const int64_t first = int64_t(group - row * v.by_row.size) * kC, left = inner - first;
+                groups = uint32_t((inner + kC - 1) / kC), row = gpul__quotient(group, v.by_row);
+            const int64_t first = int64_t(group - row * groups) * kC, left = inner - first;
             step = 1;
             output = row * inner + first;
             if (any && left > 0 && output < v.outputs) count = left < kC ? int(left) : kC;
@@ -3292,14 +3309,9 @@ static void gpul__reduce_describe(gpul__reduce_layout<Offset> *v, const gpul__re
     v->outer_ndim = p->outer_ndim;
     v->plan = *plan;
     const bool by_columns = plan->kernel == GPUL__REDUCE_COLUMNS;
-    v->by_split.size = uint32_t(by_columns || p->y ? plan->output_tiles : int64_t(plan->splits));
-    if (plan->splits > 1) gpul__divisor(&v->by_split);
-    if (by_columns) {
-        v->by_width.size = uint32_t(plan->width);
-        v->by_row.size = plan->vector ? uint32_t(gpul_ceil_div(p->outer_shape[outer], columns)) : 1u;
-        gpul__divisor(&v->by_width);
-        gpul__divisor(&v->by_row);
-    }
+    v->by_split = gpul__division_by(by_columns || p->y ? plan->output_tiles : int64_t(plan->splits));
+    if (by_columns) v->by_width = gpul__division_by(plan->width);
+    if (by_columns && plan->vector) v->by_row = gpul__division_by(gpul_ceil_div(p->outer_shape[outer], columns));
     v->source.stride = v->x_stride;
     v->source.ndim = p->reduce_ndim;
     for (int32_t d = 0; d < outer; ++d) gpul__reduce_dimension(&v->outer[d], p, true, outer - d);
@@ -4852,8 +4864,9 @@ static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem
     plan->blocks = gpul_ceil_div(p->outputs, plan->outputs_at_once * threads);
 }
 
-/* The kernel `rows`: eight warps for the warp tiles of an output, or fewer where it has fewer. Several outputs at once
- * read y once for all; this pays where every multiprocessor still has a block.
+/* The kernel `rows`: eight warps for the warp tiles of an output, or fewer where it has fewer; then a block has several
+ * outputs, but no more than leave every multiprocessor a block. Several outputs at once of a warp read y once for all;
+ * this pays where every multiprocessor still has a block.
  *
  * plan.tiles, the block tiles of a block, are of one output, or of consecutive outputs where each has one. They are
  * all, if all blocks run at once; else those that take the least time: rounds of blocks, times a block's batches of
@@ -4870,7 +4883,9 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
         plan->outputs_at_once = reducer->outputs_at_once;
     const int64_t together = plan->outputs_at_once, round = 3 * sms; /* resident blocks */
     const bool whole = plan->block_tiles == 1;
-    const int64_t output_tiles = gpul_ceil_div(outputs, together * (gpul__warps >> plan->warps_log2));
+    plan->groups = gpul__warps >> plan->warps_log2;
+    while (plan->groups > 1 && gpul_ceil_div(outputs, together * plan->groups / 2) <= sms) plan->groups /= 2;
+    const int64_t output_tiles = gpul_ceil_div(outputs, together * plan->groups);
     /* shared memory: what warps stage, a result of each warp of each tile, a total of each warp, a flag */
     const int32_t operands = plan->outputs_at_once + (p->y ? 1 : 0);
     plan->staged_bytes = plan->dense ? 0 : GPUL__REDUCE_STAGED;
@@ -6219,7 +6234,7 @@ static __device__ __forceinline__ void gpul__hist_add_chunk(const uint32_t *tile
 }
 static __device__ __forceinline__ void gpul__hist_add_tile(const gpul__hist_view &v, const uint32_t *tile,
                                                            int64_t first, uint32_t width) {
-    const uint32_t chunks = width / gpul__hist_chunk + 1, rotation = blockIdx.x % chunks;
+    const uint32_t chunks = width / gpul__hist_chunk + 1, rotation = __umulhi(blockIdx.x * 0x9e3779b9u, chunks);
     GPUL__UNROLL_NOT
     for (uint32_t i = threadIdx.x / 32; i < chunks; i += GPUL__HIST_THREADS / 32) {
         const uint32_t chunk = i + rotation < chunks ? i + rotation : i + rotation - chunks;
@@ -7340,14 +7355,6 @@ static __device__ __forceinline__ bool gpul__gemm_chosen(const gpul__gemm_choice
 }
 
 /* Tensor cores: what the host works out for the kernel */
-struct gpul__tensor_division { /* i / s = i * reciprocal >> shift, for i < 2^31: see gpul__divide_by */
-    uint32_t reciprocal, shift;
-};
-static inline gpul__tensor_division gpul__tensor_divide_by(int64_t s) {
-    uint32_t bits = 0;
-    while (int64_t(1) << bits < s) ++bits;
-    return {uint32_t(((uint64_t(1) << (31 + bits)) + uint64_t(s) - 1) / uint64_t(s)), 31 + bits};
-}
 struct gpul__tensor_view {
     uint32_t writers, readers;   /* arrivals of warps that make a stage full, and empty */
     int32_t stages, stage_bytes; /* of the ring in shared memory */
@@ -7362,7 +7369,7 @@ struct gpul__tensor_view {
     int32_t form;    /* 1: A is not contiguous along K, 2: B; 0 where copies are, or A or B passes through registers */
     int32_t stacked; /* 1: A, 2: B is a stack of matrices */
     /* work tiles of a product, of a split, of a group of rows; the rows of a group, and of the last one */
-    gpul__tensor_division of_product, of_split, of_group, of_column, of_last_column;
+    gpul__division of_product, of_split, of_group, of_column, of_last_column;
     float alpha, beta;
     int32_t fetches; /* C is read, by bulk copies */
     int32_t plain;   /* sums are results: K is not split, alpha is 1, beta 0, and there is no epilogue */
@@ -7524,8 +7531,12 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
             shared_stride = kApart;
             shift = __ffs(kApart) - 1;
         } else {
-            const int count = vector ? kVector : 1, across = (along_k ? kSlice : kTile) / count,
-                      contiguous = thread % across * count, strided = thread / across, step = kThreads / across;
+            const int count = vector ? kVector : 1,
+                      across = vector ? along_k ? int(kSlice) / int(kVector) : int(kTile) / int(kVector)
+                               : along_k ? int(kSlice)
+                                         : int(kTile),
+                      up = __ffs(across) - 1, contiguous = (thread & (across - 1)) * count, strided = thread >> up,
+                      step = int(kThreads) >> up;
             k = along_k ? contiguous : strided;
             outer = along_k ? strided : contiguous;
             access_stride = block_stride = step * (along_k ? stride_outer : stride_k);
@@ -7855,7 +7866,17 @@ static __device__ __forceinline__ void gpul__gemm_mainloop_of(int form, S &tile,
  * Each block leaves its partial sums in scratch memory, thread by thread, so that every access is a full one. A tree of
  * fixed shape with a fan-in of 16 adds them: at each node the block that arrives last adds 16 partials in order, and
  * leaves the sum in the place of the first. At the root one block has the sum of all. */
-enum { gpul__gemm_fan = 16 };
+enum { gpul__gemm_fan_log2 = 4, gpul__gemm_fan = 1 << gpul__gemm_fan_log2 };
+/* The node of the tree that takes a split's sum, where sums are of 2^up splits */
+struct gpul__gemm_node {
+    uint32_t number, first, count; /* of the nodes of that size; its first split, and how many sums it adds */
+    __device__ __forceinline__ gpul__gemm_node(uint32_t split, uint32_t splits, uint32_t up) {
+        number = split >> (up + gpul__gemm_fan_log2);
+        first = number << (up + gpul__gemm_fan_log2);
+        const uint32_t left = (splits - first + (1u << up) - 1) >> up;
+        count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
+    }
+};
 
 /* Writes a thread's neighbours in a row. They are multiplied by a 1 that the compiler does not know. A store takes its
  * values from consecutive registers; if the sums themselves were allocated so, the multiplications would read operands
@@ -7958,15 +7979,13 @@ static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const g
     Compute *const mine = static_cast<Compute *>(v.partials) + tile_of_all * size * parts + threadIdx.x * S::kVector;
     uint32_t *counter = v.counters + tile_of_all * (nodes + 1) + 1;
     GPUL__UNROLL_NOT
-    for (uint32_t step = 1; step < parts; step *= gpul__gemm_fan) { /* fault: matmul-parts-levels */
-        const uint32_t node = blockIdx.z / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
-                       left = (parts - first + step - 1) / step;
-        const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
-        gpul__gemm_store_partial<S> leave = {mine + blockIdx.z / step * step * size, Compute(v.one)};
+    for (uint32_t up = 0; 1u << up < parts; up += gpul__gemm_fan_log2) { /* fault: matmul-parts-levels */
+        const gpul__gemm_node node(blockIdx.z, parts, up);
+        gpul__gemm_store_partial<S> leave = {mine + (blockIdx.z >> up << up) * size, Compute(v.one)};
         tile.each(leave);
-        if (!gpul__arrive_last(step == 1 ? counter + node : counter - 1, count, &flag)) return false;
-        gpul__gemm_total(std::integral_constant<bool, int(S::kSums) <= 16>(), tile, mine + first * size, step * size,
-                         int(count), v.plan.scale_only); /* 0 here */
+        if (!gpul__arrive_last(up == 0 ? counter + node.number : counter - 1, node.count, &flag)) return false;
+        gpul__gemm_total(std::integral_constant<bool, int(S::kSums) <= 16>(), tile, mine + node.first * size,
+                         size << up, int(node.count), v.plan.scale_only); /* 0 here */
     }
     return true;
 }
@@ -8263,8 +8282,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, K = v.plan.scale_only ? 0 : int(p.K),
               steps = (K + 3) & ~3;
     const bool bf16 = p.dtype == GPUL_BF16;
-    const uint32_t tiles_n = uint32_t(v.plan.tiles_n), tile_m = blockIdx.x / tiles_n,
-                   tile_n = blockIdx.x - tile_m * tiles_n;
+    const uint32_t tile_m = gpul__quotient(blockIdx.x, v.tensor.of_group),
+                   tile_n = blockIdx.x - tile_m * uint32_t(v.plan.tiles_n);
     const int64_t top = int64_t(tile_m) * v.plan.tile_m, n = int64_t(tile_n) * S::kN, m = top + warp * S::kRows,
                   down = S::kWarps * S::kRows;
     /* from the warp's first row on, those of the other warps among them; and from the block's first column on */
@@ -8528,7 +8547,8 @@ struct gpul__pack_operand {
     int64_t rows, k, row_stride, k_stride, pitch /* of the copy, in bytes */;
     int64_t batch;           /* from matrix to matrix of a stack; 0: one for all */
     uint32_t tiles, tiles_k; /* of 64 x 64 elements: all, and along K */
-    bool vector;             /* groups of four elements are aligned */
+    gpul__division of_tiles_k;
+    bool vector; /* groups of four elements are aligned */
 };
 struct gpul__pack_view {
     gpul__pack_operand of[2];
@@ -8578,7 +8598,8 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
     gpul__await();
     if (!gpul__gemm_chosen(v.choice) || (blockIdx.z > 0 && op.batch == 0)) return;
     for (uint32_t t = blockIdx.x; t < op.tiles; t += gridDim.x) {
-        const int64_t first_row = int64_t(t / op.tiles_k) * kTile, k = int64_t(t % op.tiles_k) * kTile;
+        const uint32_t down = gpul__quotient(t, op.of_tiles_k);
+        const int64_t first_row = int64_t(down) * kTile, k = int64_t(t - down * op.tiles_k) * kTile;
         const int64_t left_k = op.k - k, left = op.rows - first_row;
         const int64_t dense_left = along_k ? left_k : left, outer_left = along_k ? left : left_k;
         const float *from =
@@ -9182,9 +9203,6 @@ struct gpul__tensor_work {
     uint32_t item, split;  /* the product of the stack; the split */
     uint32_t tile;         /* of all tiles of all products: where its partial sums are */
     int32_t begin, length; /* the slices of K */
-    static __device__ __forceinline__ uint32_t divided(uint32_t i, const gpul__tensor_division &by) {
-        return uint32_t(uint64_t(i) * by.reciprocal >> by.shift);
-    }
     __device__ __forceinline__ void find(uint32_t index, const gpul__gemm_view &v, const gpul__tensor_place &place) {
         const gpul__gemm_plan &plan = v.plan;
         const gpul__tensor_view &t = v.tensor;
@@ -9193,16 +9211,16 @@ struct gpul__tensor_work {
                        high = uint32_t(plan.group_rows), shared = uint32_t(plan.cluster_m * plan.cluster_n);
         item = split = 0;
         if (t.many) {
-            item = divided(index, t.of_product);
+            item = gpul__quotient(index, t.of_product);
             index -= item * tiles * (together ? 1 : uint32_t(plan.splits));
-            split = divided(index, t.of_split);
+            split = gpul__quotient(index, t.of_split);
             index -= split * tiles;
         }
         const uint32_t in_product = index;
         if (together) split = place.rank;
-        const uint32_t group = divided(in_product, t.of_group), in_group = in_product - group * high * tiles_n,
+        const uint32_t group = gpul__quotient(in_product, t.of_group), in_group = in_product - group * high * tiles_n,
                        rest = tiles_m - group * high, height = rest < high ? rest : high,
-                       tile_n = divided(in_group, rest < high ? t.of_last_column : t.of_column);
+                       tile_n = gpul__quotient(in_group, rest < high ? t.of_last_column : t.of_column);
         m = ((group * high + in_group - tile_n * height) * uint32_t(plan.cluster_m) + place.m) * uint32_t(plan.tile_m);
         n = (tile_n * uint32_t(plan.cluster_n) + place.n) * uint32_t(plan.tile_n);
         tile = (item * tiles + in_product) * shared + (together ? 0 : place.rank);
@@ -9269,21 +9287,21 @@ static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[gpul__t
         v.counters + (work.tile * uint32_t(v.plan.tile_m / 64) + uint32_t(half)) * (nodes + 1) + 1;
     gpul__tensor_leave(mine + work.split * size, threads, sum, width);
     GPUL__UNROLL_NOT
-    for (uint32_t step = 1; step < splits; step *= gpul__gemm_fan) {
-        const uint32_t node = work.split / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
-                       left = (splits - first + step - 1) / step;
-        const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
+    for (uint32_t up = 0; 1u << up < splits; up += gpul__gemm_fan_log2) {
+        const gpul__gemm_node node(work.split, splits, up);
         gpul__consumer_barrier(consumer);
-        if (threadIdx.x % 128 == 0) flags[consumer] = gpul__arrive(step == 1 ? counter + node : counter - 1, count);
+        if (threadIdx.x % 128 == 0)
+            flags[consumer] = gpul__arrive(up == 0 ? counter + node.number : counter - 1, node.count);
         gpul__consumer_barrier(consumer);
         if (!gpul__warp_uniform(flags[consumer])) return false;
-        const float4 *const from = mine + first * size;
-        const int64_t apart = step * size;
+        const float4 *const from = mine + node.first * size;
+        const int64_t apart = size << up;
         const int32_t zero = v.plan.scale_only;
-        if (width <= 32) gpul__tensor_total<4>(sum, from, apart, threads, width, int(count), zero);
-        else if (width <= 64) gpul__tensor_total<2>(sum, from, apart, threads, width, int(count), zero);
-        else gpul__tensor_total<1>(sum, from, apart, threads, width, int(count), zero);
-        if (step * gpul__gemm_fan < splits) gpul__tensor_leave(mine + first * size, threads, sum, width);
+        if (width <= 32) gpul__tensor_total<4>(sum, from, apart, threads, width, int(node.count), zero);
+        else if (width <= 64) gpul__tensor_total<2>(sum, from, apart, threads, width, int(node.count), zero);
+        else gpul__tensor_total<1>(sum, from, apart, threads, width, int(node.count), zero);
+        if (1u << (up + gpul__gemm_fan_log2) < splits)
+            gpul__tensor_leave(mine + node.first * size, threads, sum, width);
     }
     return true;
 }
@@ -9383,8 +9401,8 @@ struct gpul__tensor_exchange {
         at = item * p.c_batch + m * p.c_row + n;
         step = down * p.c_row;
         apart = turned ? p.c_row : 32;
-        left[0] = cols > 0 ? (height + down - 1) / down : 0;
-        left[1] = turned ? cols > 0 ? (height + down - 2) / down : 0 : cols > 32 ? height : 0;
+        left[0] = cols > 0 ? turned ? (height + 3) / 4 : height : 0;
+        left[1] = turned ? cols > 0 ? (height + 2) / 4 : 0 : cols > 32 ? height : 0;
     }
     __device__ __forceinline__ uint32_t sum(uint32_t i) const { /* of sum i; i even: where not turned, i + 1 follows */
         return turned ? (of_sums ^ (((i / 2 % 2 + i % 2 * 4) ^ (i / 4 * 2 % 8)) * 32)) + i / 4 * 512
@@ -9777,14 +9795,15 @@ static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tenso
     const gpul__gemm_problem &p = v.problem;
     enum { kWarps = 8 };
     const uint32_t warp = gpul__warp_uniform(threadIdx.x / 32 - 4), lane = threadIdx.x % 32,
-                   sharing = gpul__tensor_gathering(p, v.plan.gathers), others = kWarps / sharing - 1; /* a mask */
+                   sharing = gpul__tensor_gathering(p, v.plan.gathers), up = uint32_t(__ffs(int(sharing))) - 1,
+                   others = (kWarps >> up) - 1; /* a mask */
     const bool both = v.plan.gathers == 3, halves = sharing == (both ? 4 : 2),
                of_b = both ? (warp & sharing / 2) != 0 : v.plan.gathers == 2;
     const int32_t half = halves ? int32_t(warp % 2) * 32 : 0;
     const bool turned_a = form & 1, turned_b = form & 2, turned = of_b ? turned_b : turned_a;
     const int64_t pitch = of_b ? (turned_b ? p.b_row : p.b_col) : turned_a ? p.a_col : p.a_row, rows = of_b ? p.N : p.M;
     gpul__tensor_work work;
-    uint32_t turn = warp / sharing;
+    uint32_t turn = warp >> up;
     for (uint32_t index = place.cluster; index < v.tensor.work_tiles; index += place.clusters) {
         work.find(index, v, place);
         const int32_t m = int32_t(work.m), n = int32_t(work.n), at = of_b ? n : m,
@@ -10730,10 +10749,11 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
 
 static inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) { return p.batch > 1 ? uint32_t(p.batch) : 1; }
 
-static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) {
+static int32_t gpul__launch_plain(gpul__gemm_view &v, gpul_stream stream) {
     const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n, steps = v.plan.scale_only ? 0 : v.problem.K;
     const gpul__dynamic_shared shared(gpul__gemm_shared_bytes(tile, steps), tile.shared_bytes);
+    v.tensor.of_group = gpul__division_by(v.plan.tiles_n); /* of gpul__gemm_short_kernel: a row of tiles */
     return gpul__launch_early(v.plan.device, tile.kernel,
                               gpul__dim(uint32_t(tiles), gpul__batch_of(v.problem), uint32_t(v.plan.splits)),
                               gpul__dim(uint32_t(tile.threads)), shared, stream, v);
@@ -10770,6 +10790,7 @@ static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, void *a, v
         op.to = static_cast<unsigned char *>(to[i]);
         op.pitch = pitch;
         op.tiles_k = uint32_t(gpul_ceil_div(op.k, 64));
+        op.of_tiles_k = gpul__division_by(op.tiles_k);
         op.tiles = to[i] ? uint32_t(gpul_ceil_div(op.rows, 64)) * op.tiles_k : 0;
         most = op.tiles > most ? op.tiles : most;
     }
@@ -10856,11 +10877,11 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     t.stage_bytes = int32_t(plan.tile_m + gpul__round_up(plan.tile_n, across_b ? 64 : 1)) * gpul__tensor_slice;
     t.stages = gpul__tensor_ring_bytes / t.stage_bytes;
     if (t.stages > gpul__tensor_stages) t.stages = gpul__tensor_stages;
-    t.of_product = gpul__tensor_divide_by(tiles * (plan.cluster_splits ? 1 : plan.splits));
-    t.of_split = gpul__tensor_divide_by(tiles);
-    t.of_group = gpul__tensor_divide_by(plan.group_rows * plan.tiles_n);
-    t.of_column = gpul__tensor_divide_by(plan.group_rows);
-    t.of_last_column = gpul__tensor_divide_by(last ? last : 1);
+    t.of_product = gpul__division_by(tiles * (plan.cluster_splits ? 1 : plan.splits));
+    t.of_split = gpul__division_by(tiles);
+    t.of_group = gpul__division_by(plan.group_rows * plan.tiles_n);
+    t.of_column = gpul__division_by(plan.group_rows);
+    t.of_last_column = gpul__division_by(last);
     t.alpha = float(v.problem.alpha);
     t.beta = float(v.problem.beta);
     t.work_tiles = uint32_t(tiles * (plan.cluster_splits ? 1 : plan.splits) * gpul__batch_of(v.problem));

@@ -291,6 +291,7 @@ plant reduce-captured test_graph:test_scratch without
 plant reduce-captured-columns test_graph:test_scratch without
 plant reduce-kept-captured test_reduce:test_plans_kept expression 'p->captured' '0'
 plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
+plant reduce-rows-groups test_reduce expression 'p.groups' '(gpul__warps >> level)'
 plant reduce-turns test_reduce:test_shapes expression 'place' 'warp'
 plant reduce-beyond-end test_reduce:test_shapes expression 'kPartial ? length - at : int(kN)' 'int(kN)'
 plant reduce-staged-rows test_reduce:test_gaps without
@@ -412,7 +413,7 @@ plant matmul-thin-edge test_matmul:test_thin expression 'j < left' 'true'
 plant matmul-thin-rule test_matmul:test_plans expression 'p->K > 16' 'true'
 plant matmul-end-barrier test_matmul without
 plant matmul-raster test_matmul expression 'group * high' 'group * 8'
-plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan' '256'
+plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan_log2' '8'
 plant matmul-parts-beyond test_matmul:test_chain expression 'p < left' 'true'
 plant matmul-parts-by-machine test_matmul:test_plans expression 'h200' '*machine'
 plant matmul-kept-choice test_matmul:test_plans expression 'memcmp(&here.key, &key, sizeof key) != 0' 'memcmp(&here.key, &key, 8) != 0'

@@ -1277,8 +1277,9 @@ static void test_plans(void) {
         each = 0;
         wanted = p.outputs;
         if (plan.kernel == GPUL__REDUCE_ROWS) {
-            each = (int64_t)plan.outputs_at_once * (8 >> plan.warps_log2);
-            good = good && plan.warps_log2 >= 0 && plan.warps_log2 <= 3 &&
+            each = (int64_t)plan.outputs_at_once * plan.groups;
+            good = good && plan.warps_log2 >= 0 && plan.warps_log2 <= 3 && plan.groups >= 1 &&
+                   plan.groups << plan.warps_log2 <= 8 &&
                    (plan.warp_tiles <= 1 << plan.warps_log2) == (plan.block_tiles == 1);
             good = good && plan.tiles >= 1 && plan.tiles <= 32;
             if (plan.block_tiles == 1) { /* of outputs that follow each other: 256 threads have one result each */
