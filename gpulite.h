@@ -1510,10 +1510,11 @@ typedef struct gpul__reduce_plan {
     int32_t vector, y_vector;            /* rows, short: every access of 16 bytes to x, and to y, is aligned; columns:
                                             vector: neighbours in one access, which is aligned (1) or not (2),
                                             or (3) rows so short that vectors hold several */
-    int32_t warps_log2, groups;          /* rows: of the warps of an output; how many outputs' warps a block has */
+    int32_t warps_log2, groups, pieces;  /* rows: of the warps of an output in a block; how many outputs' warps a block
+                                            has; how many blocks' warps an output has */
     int32_t staged_bytes;                /* rows: of shared memory, for what a warp stages */
     int32_t lanes;                       /* short: threads of an output; columns: lanes that have elements */
-    int32_t tiles;                       /* of a block: rows: block tiles; columns: groups of warp tiles, */
+    int32_t tiles;                       /* of a block: rows: pieces; columns: groups of warp tiles, */
     int32_t tiles_at_once, width, depth; /* columns: warp tiles in a group; threads along the outputs, and along n */
     int32_t one_lane, passes;            /* columns: 1: a thread has one lane of a warp tile, not several; passes
                                             over the lanes of a warp tile */

@@ -2561,9 +2561,9 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
     Acc *const totals = shared + kO * p.tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
     const gpul__reduce_assignment share = gpul__reduce_assignment_of(v, gpul__has<typename Op::Y>());
-    const bool one_tile = p.block_tiles == 1; /* of an output: then a block takes tiles of several outputs */
+    const bool one_tile = p.pieces == 1; /* of an output: then a block takes several outputs */
     const int from = int(share.split) * p.tiles,
-              tiles = one_tile || from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
+              tiles = one_tile || from + p.tiles < p.pieces ? p.tiles : p.pieces - from;
     const int level = p.warps_log2, warps = 1 << level;                /* warps of an output */
     const int each = p.groups * kO; /* outputs of a block at a time */ /* fault: reduce-rows-groups */
     const int64_t first = int64_t(share.output_tile) * (one_tile ? p.tiles * each : each);
@@ -2572,7 +2572,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
      * none. */
     GPUL__UNROLL_NOT
     for (int k = 0, place = warp; k < tiles; ++k) {
-        const int tile = (one_tile ? 0 : (from + k) * gpul__warps) + (place & (warps - 1));
+        const int piece = one_tile ? 0 : from + k;
+        const int tile = (piece << level) + (place & (warps - 1)); /* fault: reduce-rows-pieces */
         const int64_t mine = first + (one_tile ? k * each : 0) + (place >> level) * kO;
         Acc results[kO];
         if (tile < p.warp_tiles && place >> level < p.groups && mine < v.outputs) {
@@ -2601,18 +2602,20 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
         const bool there = k % gpul__warps >> level < p.groups;
         if (one_tile) output = there ? its : v.outputs; /* no thread has two */
         else if (p.splits == 1) shared[k] = acc;        /* no other thread reads it before the barrier */
-        else if (its < v.outputs) v.partials[its * p.block_tiles + from + tile] = acc;
+        else if (there && its < v.outputs) {            /* fault: reduce-rows-idle */
+            v.partials[its * p.pieces + from + tile] = acc;
+        }
     }
     if (!one_tile) {
         const bool one_block = p.splits == 1;
         if (one_block) __syncthreads(); /* fault: reduce-block-tiles */
         if (!one_block && !gpul__arrive_last(v.counters + share.output_tile, uint32_t(p.splits), flag)) return;
         /* a thread has slot `thread` of each output */
-        const Acc *const results = one_block ? shared : v.partials + first * p.block_tiles;
-        const int64_t step = one_block ? kO * gpul__warps : 1, pitch = one_block ? gpul__warps : p.block_tiles;
+        const Acc *const results = one_block ? shared : v.partials + first * p.pieces;
+        const int64_t step = one_block ? kO * gpul__warps : 1, pitch = one_block ? gpul__warps : p.pieces;
         Acc total[kO];
         GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) total[o] = op.identity();
-        const gpul__reduce_leaves<Op> leaves(p.block_tiles, GPUL__REDUCE_THREADS);
+        const gpul__reduce_leaves<Op> leaves(p.pieces, GPUL__REDUCE_THREADS);
         const int end = leaves.end(thread);
         GPUL__UNROLL_NOT
         for (int k = leaves.first(thread); k < end; k += kAtOnce * leaves.step) {
@@ -4868,7 +4871,12 @@ static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem
  * outputs, but no more than leave every multiprocessor a block. Several outputs at once of a warp read y once for all;
  * this pays where every multiprocessor still has a block.
  *
- * plan.tiles, the block tiles of a block, are of one output, or of consecutive outputs where each has one. They are
+ * A piece of an output is what the warps of a block have of it at a time: a block tile, or all, if it has one block
+ * tile at most. Elements that do not lie side by side come one by one, more than a cycle each for a multiprocessor. So
+ * where there are fewer pieces than multiprocessors, they are halved, as long as that is worth passing on their results;
+ * slots then have one piece each at most, and the tree is the same.
+ *
+ * plan.tiles, the pieces of a block, are of one output, or of consecutive outputs where each has one. They are
  * all, if all blocks run at once; else those that take the least time: rounds of blocks, times a block's batches of
  * eight rows and one more for its launch, another for passing on results. Blocks that share an output have 128 rows at
  * most: more blocks balance better. In a capture, where partial results would cost nodes, no output of up to eight
@@ -4881,9 +4889,18 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     if (outputs > 2 && plan->dense &&
         outputs * plan->block_tiles >= sms * reducer->outputs_at_once * (gpul__warps >> plan->warps_log2))
         plan->outputs_at_once = reducer->outputs_at_once;
-    const int64_t together = plan->outputs_at_once, round = 3 * sms; /* resident blocks */
-    const bool whole = plan->block_tiles == 1;
-    plan->groups = gpul__warps >> plan->warps_log2;
+    const int64_t together = plan->outputs_at_once, round = 3 * sms;                /* resident blocks */
+    int64_t piece = gpul__warps * plan->tile_rows * (512 / reducer->element_bytes); /* elements of a block */
+    plan->pieces = plan->block_tiles;
+    if (p->n < piece) piece = p->n;
+    while (!plan->dense && !p->captured && plan->warps_log2 > 0 && outputs * plan->pieces < sms &&
+           plan->pieces <= GPUL__REDUCE_THREADS / 2 && piece > (plan->pieces > 1 ? 1024 : 8192)) {
+        --plan->warps_log2;
+        plan->pieces = (plan->warp_tiles + (1 << plan->warps_log2) - 1) >> plan->warps_log2;
+        piece /= 2;
+    }
+    const bool whole = plan->pieces == 1;
+    plan->groups = whole ? gpul__warps >> plan->warps_log2 : 1;
     while (plan->groups > 1 && gpul_ceil_div(outputs, together * plan->groups / 2) <= sms) plan->groups /= 2;
     const int64_t output_tiles = gpul_ceil_div(outputs, together * plan->groups);
     /* shared memory: what warps stage, a result of each warp of each tile, a total of each warp, a flag */
@@ -4898,8 +4915,8 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     const double batches = double(plan->tile_rows) / 8;
     double least = 0;
     plan->tiles = 1;
-    for (int32_t t = 1; t <= most && (t <= plan->block_tiles || whole); ++t) {
-        const int64_t splits = whole ? 1 : (plan->block_tiles + t - 1) / t;
+    for (int32_t t = 1; t <= most && (t <= plan->pieces || whole); ++t) {
+        const int64_t splits = whole ? 1 : (plan->pieces + t - 1) / t;
         const int64_t blocks = whole ? (output_tiles + t - 1) / t : output_tiles * splits;
         const double time = double((blocks + round - 1) / round) * (t * batches + (splits > 1 ? 2 : 1));
         if (t > 1 && splits > 1 && together == 1 && t * plan->tile_rows > 128) continue;
@@ -4909,13 +4926,13 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
         if (blocks <= round) break;
     }
     if (p->captured && !whole && plan->block_tiles <= 8) plan->tiles = plan->block_tiles; /* fault: reduce-captured */
-    plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, plan->tiles));
+    plan->splits = int32_t(gpul_ceil_div(plan->pieces, plan->tiles));
     plan->output_tiles = whole ? gpul_ceil_div(output_tiles, plan->tiles) : output_tiles;
     plan->blocks = plan->output_tiles * plan->splits;
     plan->shared_bytes = (plan->tiles + 1) * results + staged;
     if (plan->splits < 2) return;
     plan->counters = plan->output_tiles;
-    plan->partials = outputs * plan->block_tiles;
+    plan->partials = outputs * plan->pieces;
 }
 
 /* The kernel `columns`: up to 256 threads, of which those along n share a warp tile, or several where columns are few.

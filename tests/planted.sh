@@ -292,6 +292,8 @@ plant reduce-captured-columns test_graph:test_scratch without
 plant reduce-kept-captured test_reduce:test_plans_kept expression 'p->captured' '0'
 plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
 plant reduce-rows-groups test_reduce expression 'p.groups' '(gpul__warps >> level)'
+plant reduce-rows-pieces test_reduce expression 'piece << level' 'piece * gpul__warps'
+plant reduce-rows-idle test_reduce expression 'there' 'true'
 plant reduce-turns test_reduce:test_shapes expression 'place' 'warp'
 plant reduce-beyond-end test_reduce:test_shapes expression 'kPartial ? length - at : int(kN)' 'int(kN)'
 plant reduce-staged-rows test_reduce:test_gaps without

@@ -568,8 +568,8 @@ static void test_recorded(void) {
 static void
 test_orders(void) { /* whatever the order of blocks and threads, and however many of them there are: the same bits */
     static const int64_t n = 30011;
-    gpul_array x = GPUL_ZERO, sum = GPUL_ZERO, columns = GPUL_ZERO, m = GPUL_ZERO;
-    double first[101], got[101];
+    gpul_array x = GPUL_ZERO, sum = GPUL_ZERO, columns = GPUL_ZERO, few = GPUL_ZERO, m = GPUL_ZERO, apart;
+    double first[103], got[103];
     double *host = (double *)malloc((size_t)n * 8);
     for (int64_t i = 0; i < n; i++) host[i] = ldexp(rng_signed(), (int)rng_below(60) - 30);
     for (int k = 0; k < 10; k++) {
@@ -583,16 +583,23 @@ test_orders(void) { /* whatever the order of blocks and threads, and however man
         CHECK_OK(gpul_to_device(&x, host, GPUL_F64, gpul_1d(n), NULL));
         CHECK_OK(gpul_slice(&m, &x, 0, 0, 300 * 100, 1));
         CHECK_OK(gpul_reshape(&m, &m, gpul_2d(300, 100)));
+        CHECK_OK(gpul_slice(&apart, &x, 0, 0, n, 3)); /* two outputs, of elements with steps: blocks share them */
+        CHECK_OK(gpul_slice(&apart, &apart, 0, 0, 10002, 1));
+        CHECK_OK(gpul_reshape(&apart, &apart, gpul_2d(2, 5001)));
         CHECK_OK(gpul_device_array(&sum, GPUL_F64, gpul_0d(), NULL));
+        CHECK_OK(gpul_device_array(&few, GPUL_F64, gpul_1d(2), NULL));
         CHECK_OK(gpul_device_array(&columns, GPUL_F64, gpul_1d(100), NULL));
         CHECK_OK(gpul_reduce(&sum, &x, GPUL_SUM, GPUL_ALL_AXES, NULL));
         CHECK_OK(gpul_reduce(&columns, &m, GPUL_SUM, 0, NULL));
+        CHECK_OK(gpul_reduce(&few, &apart, GPUL_SUM, 1, NULL));
         CHECK_OK(gpul_copy_to_host(k ? got : first, &sum, NULL));
         CHECK_OK(gpul_copy_to_host((k ? got : first) + 1, &columns, NULL));
+        CHECK_OK(gpul_copy_to_host((k ? got : first) + 101, &few, NULL));
         if (k) CHECK_BYTES(got, first, sizeof first);
         CHECK_OK(gpul_free(&x));
         CHECK_OK(gpul_free(&sum));
         CHECK_OK(gpul_free(&columns));
+        CHECK_OK(gpul_free(&few));
         check_clean();
     }
     check_sms(0);
@@ -1213,7 +1220,7 @@ static void test_plans(void) {
     static const int ops[13] = {GPUL_SUM,           GPUL_PROD, GPUL_MIN,  GPUL_MAX,    GPUL_ABS_SUM,
                                 GPUL_SUM_SQ,        GPUL_MEAN, GPUL_VAR,  GPUL_ARGMIN, GPUL_ARGMAX,
                                 GPUL_COUNT_NONZERO, GPUL__DOT, GPUL__GEMV};
-    long seen[3] = {0, 0, 0}, shared_out = 0, aligned = 0, refused = 0;
+    long seen[3] = {0, 0, 0}, shared_out = 0, spread = 0, aligned = 0, refused = 0;
     for (long k = 0; k < 400000; k++) {
         const gpul_dtype t = types[rng_below(7)];
         const int op = ops[rng_below(13)];
@@ -1280,14 +1287,17 @@ static void test_plans(void) {
             each = (int64_t)plan.outputs_at_once * plan.groups;
             good = good && plan.warps_log2 >= 0 && plan.warps_log2 <= 3 && plan.groups >= 1 &&
                    plan.groups << plan.warps_log2 <= 8 &&
-                   (plan.warp_tiles <= 1 << plan.warps_log2) == (plan.block_tiles == 1);
+                   (plan.warp_tiles <= 1 << plan.warps_log2) == (plan.pieces == 1) &&
+                   plan.pieces == (p.n == 0 ? 1 : (plan.warp_tiles + (1 << plan.warps_log2) - 1) >> plan.warps_log2) &&
+                   (plan.pieces == plan.block_tiles || (plan.pieces <= 256 && !p.captured && !plan.dense));
+            spread += plan.pieces > plan.block_tiles;
             good = good && plan.tiles >= 1 && plan.tiles <= 32;
-            if (plan.block_tiles == 1) { /* of outputs that follow each other: 256 threads have one result each */
+            if (plan.pieces == 1) { /* of outputs that follow each other: 256 threads have one result each */
                 each *= plan.tiles;
                 good = good && plan.splits == 1 && plan.tiles * plan.outputs_at_once <= 32;
             } else
-                good = good && (int64_t)plan.splits * plan.tiles >= plan.block_tiles &&
-                       (int64_t)(plan.splits - 1) * plan.tiles < plan.block_tiles;
+                good = good && (int64_t)plan.splits * plan.tiles >= plan.pieces &&
+                       (int64_t)(plan.splits - 1) * plan.tiles < plan.pieces;
         } else if (plan.kernel == GPUL__REDUCE_SHORT) {
             good = good && plan.warp_tiles <= 1 && p.reduce_ndim == 1 && plan.splits == 1 && plan.lanes >= 1 &&
                    plan.lanes <= 32 && (plan.lanes & (plan.lanes - 1)) == 0 &&
@@ -1320,8 +1330,8 @@ static void test_plans(void) {
                    plan.blocks == plan.output_tiles * plan.splits;
         good = good && plan.counters == (plan.splits > 1 ? plan.output_tiles : 0) &&
                (plan.splits > 1) == (plan.partials > 0);
-        good = good &&
-               (plan.splits == 1 || plan.kernel != GPUL__REDUCE_ROWS || plan.partials == p.outputs * plan.block_tiles);
+        good =
+            good && (plan.splits == 1 || plan.kernel != GPUL__REDUCE_ROWS || plan.partials == p.outputs * plan.pieces);
         good = good && (plan.splits == 1 || plan.kernel != GPUL__REDUCE_COLUMNS || plan.partials == each * plan.blocks);
         good = good && (!p.captured || plan.splits == 1 ||
                         plan.block_tiles > (plan.kernel == GPUL__REDUCE_ROWS ? 8 : 1)); /* as the contract says */
@@ -1353,7 +1363,7 @@ static void test_plans(void) {
         if (check_failed > 20) return;
     }
     for (int k = 0; k < 3; k++) CHECK(seen[k] > 1000);
-    CHECK(shared_out > 1000 && aligned > 1000 && refused > 10);
+    CHECK(shared_out > 1000 && spread > 1000 && aligned > 1000 && refused > 10);
 }
 
 /* A plan by columns does not depend on those planned before, though some of what it takes is kept. */
