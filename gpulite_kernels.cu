@@ -3013,8 +3013,8 @@ static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename
     GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
 }
 
-/* The tree over the first `count` rows of threads, a power of two, through shared memory: kC results of each thread.
- * The first row gets the results. All threads call it. */
+/* The tree over the first `count` rows of threads, through shared memory: kC results of each thread. The first row gets
+ * the results. All threads call it. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_thread_rows(const Op &op, typename Op::Acc (&acc)[kC],
                                                                 typename Op::Acc *shared, int row, int width,
@@ -3028,6 +3028,7 @@ static __device__ __forceinline__ void gpul__reduce_thread_rows(const Op &op, ty
     for (int d = 1; d < count; d *= 2) {         /* fault: reduce-depth-level */
         __syncthreads();                         /* fault: reduce-depth-barrier */
         if ((part & (2 * d - 1)) != 0) continue; /* fault: reduce-divergent-barrier */
+        if (part + d >= count) continue;         /* fault: reduce-odd-depth */
         GPUL__UNROLL_FOR (int c = 0; c < kC; ++c)
             own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + d * width]);
     }
@@ -4962,6 +4963,8 @@ static int64_t gpul__columns_bytes(const gpul__columns_key &key, int32_t threads
 static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, const gpul__reduce_plan *plan,
                                                  int64_t lane) {
     const int32_t groups = plan->lanes > key.lanes ? plan->lanes / key.lanes : 1; /* of lanes, one group to a thread */
+    const int64_t some = gpul_ceil_div(key.n, lane);
+    const int32_t lanes = some < plan->lanes ? int32_t(some) : plan->lanes; /* that have elements */
     const int64_t most = 48 * 1024; /* of shared memory that needs no permission */
     const int64_t access = key.each * key.element_bytes;
     const double resident = 2 * GPUL__REDUCE_THREADS;                           /* threads of a multiprocessor */
@@ -4989,8 +4992,9 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
         if (full) narrow += 2.7 * narrow * narrow;
         for (int32_t choice = 0; choice < 5; ++choice) { /* 1, 2, 4 or 8 passes over several lanes; one lane */
             const int32_t one_lane = choice == 4, passed = one_lane ? 0 : choice;
-            const int32_t deep = one_lane ? plan->lanes : groups >> passed;
-            if (deep < 1 || deep * w > GPUL__REDUCE_THREADS) continue;
+            const int32_t each = one_lane ? 1 : key.lanes << passed; /* lanes of a thread */
+            const int32_t deep = (lanes + each - 1) / each;
+            if (groups >> passed < 1 || deep * w > GPUL__REDUCE_THREADS) continue;
             /* passes are for a device that is full, and not to lead threads of a warp to lines of their own */
             if (passed > 0 && ((width_of < 32 && stretch < 64 && lanes_apart << passed >= 128) ||
                                double(key.across) * plan->warp_tiles * deep < 0.25 * resident * double(key.sms)))

@@ -305,6 +305,7 @@ plant gather-in-place test_reduce:test_shapes expression 'w % kWords' 'w % 1'
 plant reduce-halves-overwritten test_reduce:test_shapes expression 'kC * pitch' '0'
 plant reduce-depth-level test_reduce:test_same_bits expression '1' '2'
 plant reduce-divergent-barrier test_reduce:test_same_bits instead 'if ((part & (2 * d - 1)) != 0) { __syncthreads(); continue; }'
+plant reduce-odd-depth test_reduce without
 plant reduce-depth-barrier test_reduce:test_same_bits without
 plant reduce-slots-side test_reduce:test_same_bits expression '1' '2'
 plant reduce-slots-level test_reduce:test_same_bits expression 'levels' '0'

@@ -1322,8 +1322,11 @@ static void test_plans(void) {
             good = good && plan.width >= 1 && plan.depth * plan.width <= plan.threads && plan.lanes >= 1 &&
                    plan.lanes <= 32 && plan.depth % plan.tiles_at_once == 0;
             /* a warp tile's lanes: those of its threads, of what each has at once, and of their passes */
-            good = good && plan.depth == plan.tiles_at_once << plan.threads_log2 && plan.slots * part == 256 * 8;
-            good = good && (1 << plan.threads_log2) * (plan.one_lane ? 1 : r->lanes) * plan.passes >= plan.lanes;
+            good = good && plan.slots * part == 256 * 8 &&
+                   (p.n > 32 * vector ? plan.depth == plan.tiles_at_once << plan.threads_log2
+                                      : plan.tiles_at_once == 1 && plan.depth <= 1 << plan.threads_log2);
+            good = good && (int64_t)(plan.depth / plan.tiles_at_once) * (plan.one_lane ? 1 : r->lanes) * plan.passes >=
+                               (p.n > 32 * vector ? 32 : (p.n + vector - 1) / vector);
         }
         if (each > 0)
             good = good && each * plan.output_tiles >= wanted && each * (plan.output_tiles - 1) < wanted &&
