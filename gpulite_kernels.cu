@@ -5001,6 +5001,7 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
                 continue;
             const int32_t vectors = (one_lane ? (rows + key.lanes - 1) / key.lanes : rows) << passed;
             double loads = vectors * (1 + narrow);
+            if (stretch < 64 && output_tiles > 1 && width_of * access < stretch) loads *= 1.3; /* lines come twice */
             if (full && stretch < 64) {
                 const double apart = double((one_lane ? stretch * (16 / key.element_bytes) : lanes_apart) << passed);
                 const double lines = accesses * (apart < 128 ? apart / 128 : 1.0);
