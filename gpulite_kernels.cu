@@ -1980,10 +1980,10 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
 /* ---- rows ----
  *
  * A warp has a warp tile: its lanes fold batches of vectors, and a shuffle tree combines the lanes. A block of eight
- * warps takes a block tile, or, where outputs have fewer warp tiles, several outputs. It does so plan.tiles times before
- * its first barrier. Elements of 4 and 8 bytes are copied to shared memory, wherever they lie, in a kernel for those
- * that are contiguous and one for others. One kernel has the smaller elements, ordered operations and several inputs:
- * it loads contiguous vectors to registers, and stages the rest in shared memory. */
+ * warps takes a block tile or a piece of one, or, where outputs have fewer warp tiles, several outputs. It does so
+ * plan.tiles times before its first barrier. Elements of 4 and 8 bytes are copied to shared memory, wherever they lie, in
+ * a kernel for those that are contiguous and one for others. One kernel has the smaller elements, ordered operations and
+ * several inputs: it loads contiguous vectors to registers, and stages the rest in shared memory. */
 
 /* Where a warp stages elements, of so many bytes. Functions out of line find it themselves: of a pointer that is passed to
  * them, the compiler does not know that it points to shared memory. */
@@ -3313,7 +3313,8 @@ static void gpul__reduce_describe(gpul__reduce_layout<Offset> *v, const gpul__re
     v->outer_ndim = p->outer_ndim;
     v->plan = *plan;
     const bool by_columns = plan->kernel == GPUL__REDUCE_COLUMNS;
-    v->by_split = gpul__division_by(by_columns || p->y ? plan->output_tiles : int64_t(plan->splits));
+    if (plan->splits > 1)
+        v->by_split = gpul__division_by(by_columns || p->y ? plan->output_tiles : int64_t(plan->splits));
     if (by_columns) v->by_width = gpul__division_by(plan->width);
     if (by_columns && plan->vector) v->by_row = gpul__division_by(gpul_ceil_div(p->outer_shape[outer], columns));
     v->source.stride = v->x_stride;
@@ -6256,6 +6257,7 @@ static __device__ __forceinline__ void gpul__hist_add_chunk(const uint32_t *tile
 }
 static __device__ __forceinline__ void gpul__hist_add_tile(const gpul__hist_view &v, const uint32_t *tile,
                                                            int64_t first, uint32_t width) {
+    /* each block begins at another chunk (a hash: a remainder would take longer) */
     const uint32_t chunks = width / gpul__hist_chunk + 1, rotation = __umulhi(blockIdx.x * 0x9e3779b9u, chunks);
     GPUL__UNROLL_NOT
     for (uint32_t i = threadIdx.x / 32; i < chunks; i += GPUL__HIST_THREADS / 32) {
@@ -8567,10 +8569,10 @@ struct gpul__pack_operand {
     unsigned char *to;
     uint32_t *range; /* of each row: the bits of its largest |x|, and 0x7fffffff minus those of its smallest but 0 */
     int64_t rows, k, row_stride, k_stride, pitch /* of the copy, in bytes */;
-    int64_t batch;           /* from matrix to matrix of a stack; 0: one for all */
-    uint32_t tiles, tiles_k; /* of 64 x 64 elements: all, and along K */
-    gpul__division of_tiles_k;
-    bool vector; /* groups of four elements are aligned */
+    int64_t batch;             /* from matrix to matrix of a stack; 0: one for all */
+    uint32_t tiles, tiles_k;   /* of 64 x 64 elements: all, and along K */
+    gpul__division of_tiles_k; /* by tiles_k */
+    bool vector;               /* groups of four elements are aligned */
 };
 struct gpul__pack_view {
     gpul__pack_operand of[2];
