@@ -1985,8 +1985,7 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
  * a kernel for those that are contiguous and one for others. One kernel has the smaller elements, ordered operations and
  * several inputs: it loads contiguous vectors to registers, and stages the rest in shared memory. */
 
-/* Where a warp stages elements, of so many bytes. Functions out of line find it themselves: of a pointer that is passed to
- * them, the compiler does not know that it points to shared memory. */
+/* Where a warp stages elements, of so many bytes */
 template <typename X> static __device__ __forceinline__ X *gpul__reduce_stage_of_warp(int bytes) {
     GPUL_SHARED(char, memory);
     return reinterpret_cast<X *>(memory + int(threadIdx.x / 32) * bytes);
@@ -2067,7 +2066,7 @@ template <typename Offset> struct gpul__reduce_origin {
     uint32_t index[GPUL_MAX_DIMS - 1];
 };
 template <typename X>
-static __device__ __noinline__ gpul__reduce_origin<typename gpul__operand<X>::Offset>
+static __device__ __forceinline__ gpul__reduce_origin<typename gpul__operand<X>::Offset>
 gpul__reduce_origin_of(const gpul__reduce_source<typename gpul__operand<X>::Offset> &s, int64_t begin) {
     gpul__reduce_origin<typename gpul__operand<X>::Offset> origin = {};
     origin.offset = begin * s.stride;
@@ -2150,10 +2149,9 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(std::false_typ
     return false;
 }
 /* Stages elements one by one: neighbouring lanes load neighbouring elements. Rows begin at element `at`, the vectors of
- * their lanes `lane` elements apart; at `stop` and beyond there are none. Whole warps call it. Out of line: one
- * function for all operations on these elements. */
+ * their lanes `lane` elements apart; at `stop` and beyond there are none. Whole warps call it. */
 template <typename X>
-static __device__ __noinline__ void
+static __device__ __forceinline__ void
 gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> &s,
                    const gpul__reduce_origin<typename gpul__operand<X>::Offset> &origin,
                    typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length) {
@@ -2224,9 +2222,9 @@ gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> 
     }
 }
 /* Folds a warp tile whose elements are not contiguous: they are staged in shared memory, where each lane finds vectors.
- * Whole warps call it. Out of line, as above. */
+ * Whole warps call it. In line, for what functions out of line are passed is read by generic loads, arguments too. */
 template <typename Op>
-static __device__ __noinline__ typename Op::Lane
+static __device__ __forceinline__ typename Op::Lane
 gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, typename Op::Lane acc,
                       typename gpul__operand<typename Op::X>::Pointer from, int64_t begin, int length) {
     typedef typename Op::X X;
@@ -2429,7 +2427,7 @@ static __device__ __noinline__ gpul__reduce_lanes<kO, Op> gpul__reduce_staged(Op
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN;
-    GPUL_SHARED(char, memory); /* as in gpul__reduce_stage_of_warp */
+    GPUL_SHARED(char, memory); /* an offset, for of a pointer it would not be known that it points here */
     const X *const stage = reinterpret_cast<const X *>(memory + offset);
     const Y *const y = reinterpret_cast<const Y *>(stage + kO * part);
     GPUL__UNROLL_NOT
