@@ -1998,9 +1998,9 @@ template <int kO, typename X> struct gpul__reduce_operands { typename gpul__oper
 /* ---- rows by way of registers ---- */
 
 /* Folds what the batches of gpul__reduce_tile leave: a lane's contiguous vectors from element `at` on, aligned or not, of
- * which the last may be partial. Out of line, so that its registers are its own. */
+ * which the last may be partial. */
 template <typename Op>
-static __device__ __noinline__ typename Op::Lane
+static __device__ __forceinline__ typename Op::Lane
 gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, typename Op::Lane acc,
                        typename gpul__operand<typename Op::X>::Pointer from, int at, int length) {
     typedef typename Op::X X;
@@ -2418,25 +2418,20 @@ static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const g
     }
 }
 
-/* Folds up to `rows` staged rows of each output, the last of them perhaps in part; `at`: the lane's first element. Out of
- * line, so that its registers are its own. */
+/* Folds up to `rows` staged rows of each output, the last of them perhaps in part; `at`: the lane's first element. */
 template <int kO, typename Op>
-static __device__ __noinline__ gpul__reduce_lanes<kO, Op> gpul__reduce_staged(Op op, gpul__reduce_lanes<kO, Op> acc,
-                                                                              int offset, int rows, int part, int at,
-                                                                              int step, int length) {
-    typedef typename Op::X X;
-    typedef typename Op::Y Y;
-    constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN;
-    GPUL_SHARED(char, memory); /* an offset, for of a pointer it would not be known that it points here */
-    const X *const stage = reinterpret_cast<const X *>(memory + offset);
-    const Y *const y = reinterpret_cast<const Y *>(stage + kO * part);
+static __device__ __forceinline__ gpul__reduce_lanes<kO, Op>
+gpul__reduce_staged(const Op &op, gpul__reduce_lanes<kO, Op> acc, const typename Op::X *stage, const typename Op::Y *y,
+                    int rows, int part, int at, int step, int length) {
+    constexpr int kN = 16 / gpul__size_of<typename Op::X>::value, kRow = 32 * kN;
     GPUL__UNROLL_NOT
     for (int u = 0; u < rows; ++u, at += step) {
         const int count = length - at; /* fault: reduce-copies-beyond */
         if (count <= 0) break;
-        const gpul__pack<Y, kN> vy = gpul__load<kN>(y + (gpul__size_of<Y>::bytes > 0 ? u * kRow : 0));
+        const gpul__pack<typename Op::Y, kN> vy =
+            gpul__load<kN>(y + (gpul__size_of<typename Op::Y>::bytes > 0 ? u * kRow : 0));
         GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
-            const gpul__pack<X, kN> vx = gpul__load<kN>(stage + o * part + u * kRow);
+            const gpul__pack<typename Op::X, kN> vx = gpul__load<kN>(stage + o * part + u * kRow);
             acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
         }
     }
@@ -2511,9 +2506,8 @@ gpul__reduce_tile(std::true_type, const gpul__reduce_view<Op> &v, const Op &op, 
         gpul__wait_for_copies<0>();
         __syncwarp();
         stage += lane * kN;
-        GPUL_SHARED(char, memory);
-        acc = gpul__reduce_staged<kO>(op, acc, int(reinterpret_cast<char *>(stage) - memory), kRows, kPart, at, step,
-                                      at + length - lane * kN);
+        acc = gpul__reduce_staged<kO>(op, acc, stage, reinterpret_cast<const Y *>(stage + kO * kPart), kRows, kPart, at,
+                                      step, at + length - lane * kN);
     }
 }
 
