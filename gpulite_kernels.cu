@@ -554,6 +554,12 @@ static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t si
     return quotient;
 }
 
+/* The power of two, as its logarithm, that is n or more; at most 2^most */
+static inline int32_t gpul__log2_above(int64_t n, int32_t most) {
+    int32_t log2 = 0;
+    while (log2 < most && int64_t(1) << log2 < n) ++log2;
+    return log2;
+}
 /* Division by a multiplication, gpul__divided: i / s = i m / 2^(63 + l) for i < 2^63, with m = 2^(63 + l) / s rounded
  * up and l bits in s - 1. s is 2 or more, as it is in merged dimensions. For i < 2^31, 32 bits of m are enough. */
 static inline void gpul__divide_by(uint64_t *reciprocal, int32_t *shift, int64_t s, int64_t n) {
@@ -584,11 +590,10 @@ struct gpul__division {
 };
 static inline gpul__division gpul__division_by(int64_t s) { /* 0, of what is empty, counts as 1 */
     const uint64_t divisor = s > 0 ? uint64_t(s) : 1;
-    uint32_t bits = 0;
-    while (uint64_t(1) << bits < divisor) ++bits;
+    const uint32_t bits = uint32_t(gpul__log2_above(s, 31));
     return {uint32_t(((uint64_t(1) << (31 + bits)) + divisor - 1) / divisor), 31 + bits};
 }
-template <typename Division> static __device__ __forceinline__ uint32_t gpul__quotient(uint32_t n, const Division &by) {
+static __device__ __forceinline__ uint32_t gpul__quotient(uint32_t n, const gpul__division &by) {
     return uint32_t(uint64_t(n) * by.multiplier >> by.shift);
 }
 
@@ -744,7 +749,8 @@ template <typename Op> struct gpul__elementwise_size { /* of the largest element
 /* One dimension of the tiles. One step along it is so many tiles along out's columns (its innermost dimension) and rows
  * (the next), and so many elements of each operand. */
 struct gpul__elementwise_dim {
-    uint32_t size, multiplier, shift;
+    uint32_t size;
+    gpul__division by;
     uint32_t column, row;
     uint32_t step[GPUL__OPERANDS];
 };
@@ -809,7 +815,7 @@ gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uin
         const gpul__elementwise_dim &dim = v.dim[d];
         uint32_t i[kTiles];
         GPUL__UNROLL_FOR (int j = 0; j < kTiles; ++j) {
-            const uint32_t next = gpul__quotient(index[j], dim); /* 0 in the last one */
+            const uint32_t next = gpul__quotient(index[j], dim.by); /* 0 in the last one */
             i[j] = index[j] - next * dim.size;
             index[j] = next;
             position->column[j] += i[j] * dim.column;
@@ -1411,12 +1417,6 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     }
 }
 
-/* Multiplier and shift of a dimension, to divide by its size */
-template <typename Dim> static inline void gpul__divisor(Dim *dim) {
-    const gpul__division by = gpul__division_by(dim->size);
-    dim->multiplier = by.multiplier;
-    dim->shift = by.shift;
-}
 /* Out of line: two KB of code, once for all launchers. */
 static inline __noinline__ void gpul__elementwise_describe(gpul__elementwise_layout *v,
                                                            const gpul__elementwise_problem *p,
@@ -1463,8 +1463,7 @@ static inline __noinline__ void gpul__elementwise_describe(gpul__elementwise_lay
         dim->size = uint32_t(plan->dim[d].size);
         dim->column = uint32_t(plan->dim[d].column);
         dim->row = uint32_t(plan->dim[d].row);
-        dim->multiplier = dim->shift = 0;
-        if (d + 1 < plan->ndim) gpul__divisor(dim);
+        dim->by = d + 1 < plan->ndim ? gpul__division_by(dim->size) : gpul__division();
         for (int k = 0; k < operands; ++k) dim->step[k] = uint32_t(plan->dim[d].step[k]);
     }
     for (int k = 0; k < 3; ++k) {
@@ -1625,10 +1624,10 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
 
 /* One dimension of the outputs, or of an output's elements, innermost first. An index times the innermost stride is the
  * offset, but for what each dimension adds whenever its index wraps around at `whole`: `x` elements of x and `out` of
- * out. Staged elements have indices below 2^30: their quotient is n * multiplier >> shift, as in the elementwise
- * engine, and a size of 2^30 stands for all that are larger. */
+ * out. Staged elements have indices below 2^30: `by` divides them, and a size of 2^30 stands for all that are larger. */
 template <typename Offset> struct gpul__reduce_dim {
-    uint32_t size, multiplier, shift;
+    uint32_t size;
+    gpul__division by;
     int32_t reciprocal_shift;
     uint64_t reciprocal; /* of `whole`: see gpul__divide_by */
     int64_t whole;
@@ -2108,14 +2107,14 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(std::true_type
         GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) {
             const int index = first + r * vector < length ? first + r * vector : length - 1;
             const uint32_t at = uint32_t(index) + origin.index[0];
-            uint32_t row = gpul__quotient(at, inner);
+            uint32_t row = gpul__quotient(at, inner.by);
             left[r] = (row + 1) * inner.size - at;
             broken = broken || left[r] < uint32_t(kN);
             row += left[r] < uint32_t(kN) ? h : 0;
             p[r] = x + index + int64_t(row) * inner.x;
             GPUL__UNROLL_NOT
             for (int32_t d = 1; d + 1 < s.ndim; ++d) {
-                row = gpul__quotient(row + origin.index[d], s.dim[d]);
+                row = gpul__quotient(row + origin.index[d], s.dim[d].by);
                 p[r] += int64_t(row) * s.dim[d].x;
             }
             whole = whole && s.extent.begins(p[r]) && s.extent.last(p[r], 1) >= 0;
@@ -2169,7 +2168,7 @@ gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> 
     constexpr int kRowsOf = kAll / kN;
     const int end = at + (kRowsOf - 1) * vector + 32 * kN;
     const auto run_of = [&](int i) {
-        return s.ndim < 2 ? 0u : gpul__quotient(uint32_t(i) + origin.index[0], s.dim[0]);
+        return s.ndim < 2 ? 0u : gpul__quotient(uint32_t(i) + origin.index[0], s.dim[0].by);
     };
     uint32_t run = run_of(at);
     if (lane == kN && end <= length && run == run_of(end - 1)) {
@@ -2177,7 +2176,7 @@ gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> 
         const typename Operand::Offset step = int64_t(32) * s.stride, next = int64_t(vector - 32 * kN) * s.stride;
         GPUL__UNROLL_NOT
         for (int32_t d = 0; d + 1 < s.ndim; ++d) {
-            if (d > 0) run = gpul__quotient(run + origin.index[d], s.dim[d]);
+            if (d > 0) run = gpul__quotient(run + origin.index[d], s.dim[d].by);
             offset += int64_t(run) * s.dim[d].x;
         }
         GPUL__UNROLL_NOT
@@ -2211,7 +2210,7 @@ gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> 
                 const auto &dim = s.dim[d];
                 const uint32_t more = origin.index[d];
                 GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
-                    index[k] = gpul__quotient(index[k] + more, dim);
+                    index[k] = gpul__quotient(index[k] + more, dim.by);
                     offset[k] += int64_t(index[k]) * dim.x;
                 }
             }
@@ -2380,14 +2379,14 @@ static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const g
     const int lane = int(threadIdx.x % 32), end = at + (kRows - 1) * step + kRow;
     to += lane;
     const auto run_of = [&](int i) {
-        return s.ndim < 2 ? 0u : gpul__quotient(uint32_t(i) + origin.index[0], s.dim[0]);
+        return s.ndim < 2 ? 0u : gpul__quotient(uint32_t(i) + origin.index[0], s.dim[0].by);
     };
     uint32_t run = run_of(at);
     if (end <= length && run == run_of(end - 1)) { /* in one row of the innermost dimension */
         int64_t offset = int64_t(at + lane) * s.stride;
         GPUL__UNROLL_NOT
         for (int32_t d = 0; d + 1 < s.ndim; ++d) {
-            if (d > 0) run = gpul__quotient(run + origin.index[d], s.dim[d]);
+            if (d > 0) run = gpul__quotient(run + origin.index[d], s.dim[d].by);
             offset += int64_t(run) * s.dim[d].x;
         }
         x += offset;
@@ -2410,7 +2409,7 @@ static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const g
         GPUL__UNROLL_NOT
         for (int32_t d = 0; d + 1 < s.ndim; ++d) {
             GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) {
-                index[k] = gpul__quotient(index[k] + origin.index[d], s.dim[d]);
+                index[k] = gpul__quotient(index[k] + origin.index[d], s.dim[d].by);
                 offset[k] += int64_t(index[k]) * s.dim[d].x;
             }
         }
@@ -3280,7 +3279,7 @@ static void gpul__reduce_dimension(gpul__reduce_dim<Offset> *dim, const gpul__re
     dim->whole = size;
     gpul__divide_by(&dim->reciprocal, &dim->reciprocal_shift, size, outer ? p->outputs : p->n);
     dim->size = uint32_t(size < GPUL__REDUCE_INDEX ? size : GPUL__REDUCE_INDEX);
-    gpul__divisor(dim);
+    dim->by = gpul__division_by(dim->size);
     gpul__reduce_stride(&stride, p, outer, d);
     gpul__reduce_stride(&dim->x, p, outer, d - 1);
     dim->x += -size * stride;
@@ -3737,12 +3736,6 @@ static int32_t gpul__elementwise_transposed(const gpul__elementwise_problem *p, 
     for (int k = 0; k < 3 && most > 0; ++k)
         if (nearest[k] == *along && (inputs & (inputs - 1)) == 0) inputs |= 1 << k; /* two at most */
     return inputs;
-}
-/* The power of two, as its logarithm, that is n or more; at most 2^most */
-static int32_t gpul__log2_above(int64_t n, int32_t most) {
-    int32_t log2 = 0;
-    while (log2 < most && int64_t(1) << log2 < n) ++log2;
-    return log2;
 }
 /* A dimension of `size` elements in equal parts, of 2^log2 at most: that many elements, or fewer in many parts */
 static int64_t gpul__elementwise_part_of(int64_t size, int32_t log2) {
@@ -4852,8 +4845,8 @@ static inline bool gpul__vectors_of_inputs(const gpul__reduce_problem *p, int32_
 static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                              int64_t sms, int64_t lane) {
     plan->kernel = GPUL__REDUCE_SHORT;
-    plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
-    while (1 << plan->threads_log2 < plan->lanes) ++plan->threads_log2;
+    plan->threads_log2 = gpul__log2_above(gpul_ceil_div(p->n, lane), 5);
+    plan->lanes = 1 << plan->threads_log2;
     const int64_t threads = GPUL__REDUCE_THREADS / plan->lanes;
     while (plan->outputs_at_once < reducer->short_outputs &&
            p->outputs > plan->outputs_at_once * threads * (plan->vector ? 2 : 1) * sms)
@@ -4879,7 +4872,7 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
                             int64_t sms) {
     const int64_t outputs = p->outputs;
     plan->kernel = GPUL__REDUCE_ROWS;
-    while (1 << plan->warps_log2 < gpul__warps && 1 << plan->warps_log2 < plan->warp_tiles) ++plan->warps_log2;
+    plan->warps_log2 = gpul__log2_above(plan->warp_tiles, 3); /* of eight */
     if (outputs > 2 && plan->dense &&
         outputs * plan->block_tiles >= sms * reducer->outputs_at_once * (gpul__warps >> plan->warps_log2))
         plan->outputs_at_once = reducer->outputs_at_once;
@@ -5069,7 +5062,6 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     if (slot.is_new) slot.value = gpul__choose_columns(key, plan, lane);
     const gpul__columns_choice &best = slot.value;
     const int32_t threads = best.threads, part = best.part;
-    int32_t levels = 0;
     plan->width = best.width;
     plan->one_lane = best.one_lane;
     plan->passes = 1 << best.pass_levels;
@@ -5080,9 +5072,9 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
         plan->tiles_at_once *= 2;
     plan->tiles = part / plan->tiles_at_once;
     plan->slots = 256 * (gpul__warps / part);
-    while (1 << levels < plan->tiles) ++levels;
+    const int32_t levels = gpul__log2_above(plan->tiles, 3);
     plan->depth = threads * plan->tiles_at_once;
-    while (1 << plan->threads_log2 < threads) ++plan->threads_log2;
+    plan->threads_log2 = gpul__log2_above(threads, 5);
     plan->threads = int32_t(gpul__round_up(plan->depth * plan->width, 32));
     plan->splits = int32_t(gpul_ceil_div(plan->warp_tiles, plan->tiles * plan->tiles_at_once));
     plan->blocks = plan->output_tiles * plan->splits;
@@ -7054,7 +7046,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     memcpy(v->w_strides, p->w_strides, sizeof v->w_strides);
     v->x_dtype = p->x_dtype;
     v->w_dtype = p->weights_dtype;
-    while (v->log2_n < 62 && int64_t(1) << v->log2_n < p->n) ++v->log2_n;
+    v->log2_n = gpul__log2_above(p->n, 62);
     if (plan->kernel != GPUL__HISTOGRAM_FLOATS) return;
     char *const sums = static_cast<char *>(scratch) + (p->uniform ? 0 : gpul__hist_edge_bytes(p));
     v->largest = reinterpret_cast<unsigned long long *>(sums);
