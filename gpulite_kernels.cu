@@ -4926,16 +4926,16 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
  * A thread has several lanes of a warp tile, and more of them in passes; or one lane, and several of its vectors at a
  * time. A block has a block tile, or a half, a quarter or an eighth of it.
  *
- * Of all these choices the one is taken that is estimated to take the least time: that of a block, in loads of a
- * thread that follow each other, times the rounds of blocks. To the loads come the levels of the tree over rows of
- * threads, and passing on results. A device that is not full is little faster than one that is, and the busiest
- * multiprocessor counts more than the mean. Rows of threads that read few bytes waste parts of sectors, and of
- * memory's pages where the device is full. Where rows are so short that each load of a warp meets all of its cache
- * lines, a multiprocessor looks up one line a cycle, while memory brings 18 bytes. The constants fit measurements of an
- * H200, of 146 problems in all the ways that there are, to 4 % of the best on average. In a capture no output of one
- * block tile is split. */
-struct gpul__columns_key {         /* all that the choice depends on */
-    int64_t n, across, apart, sms; /* across: threads; apart: an output's elements */
+ * Of all these choices the one is taken that is estimated to take the least time. Two things take time, each as if it
+ * were alone. One is the memory of the busiest multiprocessor: all loads of its threads, dearer where few bytes lie
+ * together, which waste parts of sectors and of memory's pages, or the instructions that fold. The other is the loads
+ * of a thread that follow each other, in as many waves of blocks as there are. To these come the levels of the tree over
+ * rows of threads, a last wave that is not full, and passing on results. Where rows are so short that each load of a
+ * warp meets all of its cache lines, a multiprocessor looks up one line while memory brings 36 bytes. The unit is what a
+ * load takes where memory is idle. The constants fit measurements of an H100, of 1900 random problems in all the ways
+ * that there are, to 4 % of the best on average. In a capture no output of one block tile is split. */
+struct gpul__columns_key {              /* all that the choice depends on */
+    int64_t n, across, row, apart, sms; /* across: threads; row: neighbouring outputs; apart: an output's elements */
     int32_t each, lanes, element_bytes, partial_bytes, ordered, vector, captured, unused;
 };
 struct gpul__columns_choice {
@@ -4951,16 +4951,18 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
     const int32_t groups = plan->lanes > key.lanes ? plan->lanes / key.lanes : 1; /* of lanes, one group to a thread */
     const int64_t some = gpul_ceil_div(key.n, lane);
     const int32_t lanes = some < plan->lanes ? int32_t(some) : plan->lanes; /* that have elements */
-    const int64_t most = 48 * 1024; /* of shared memory that needs no permission */
+    const int64_t most = 48 * 1024;                     /* of shared memory that needs no permission */
+    constexpr int32_t kFull = 2 * GPUL__REDUCE_THREADS; /* threads of a multiprocessor */
     const int64_t access = key.each * key.element_bytes;
-    const double resident = 2 * GPUL__REDUCE_THREADS;                           /* threads of a multiprocessor */
     const int64_t stretch = key.apart * key.element_bytes;                      /* bytes from an element to the next, */
     const int64_t lanes_apart = stretch * (16 / key.element_bytes) * key.lanes; /* and from a thread's to the next's */
     const int64_t used = key.ordered ? plan->tile_rows : gpul_ceil_div(key.n, lane * 32);
     const int32_t rows = int32_t(used < plan->tile_rows ? used : plan->tile_rows); /* vectors of a lane */
     const double tiles = double(key.n) / (double(plan->tile_rows * lane) * 32);    /* the last may not be a whole one */
     const int32_t whole = gpul__power_of_two(plan->warp_tiles, gpul__warps);
-    const bool full = double(key.across) * plan->warp_tiles * groups > resident * double(key.sms);
+    const double bytes = double(16 * key.each * key.lanes), sms = double(key.sms); /* that a thread loads at a time */
+    const double fold =
+        bytes / key.element_bytes * (0.004 + (key.partial_bytes > 8 ? 0.0008 : 0.0) * (key.partial_bytes - 8));
     /* of a thread to a row */
     const double accesses = key.vector == 0   ? double(key.each)
                             : key.vector <= 2 ? double(key.vector)
@@ -4969,52 +4971,49 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
     gpul__columns_choice best = {1, 0, 1, 1, 0};
     for (int32_t w = GPUL__REDUCE_THREADS; w > 0; w /= 2) {
         if (w > 1 && key.across <= w / 2) continue;
-        if (w * access < 32 && least > 0) break;
         const int64_t output_tiles = key.across <= w ? 1 : gpul_ceil_div(key.across, w);
         const int32_t width_of =
             key.across <= w ? int32_t(key.across) : int32_t(gpul_ceil_div(key.across, output_tiles));
-        const int64_t row_bytes = width_of * access < 512 ? width_of * access : 512; /* more gain nothing */
-        double narrow = stretch < 64 ? 0.0 : 15 / double(row_bytes);
-        if (full) narrow += 2.7 * narrow * narrow;
+        /* bytes that lie together, more of which gain nothing: whole rows that are short follow each other */
+        int64_t together = key.row <= width_of * key.each ? key.row * key.element_bytes : width_of * access;
+        if (together > 512 || (stretch < 64 && key.row <= width_of * key.each)) together = 512;
         for (int32_t choice = 0; choice < 5; ++choice) { /* 1, 2, 4 or 8 passes over several lanes; one lane */
             const int32_t one_lane = choice == 4, passed = one_lane ? 0 : choice;
             const int32_t each = one_lane ? 1 : key.lanes << passed; /* lanes of a thread */
             const int32_t deep = (lanes + each - 1) / each;
             if (groups >> passed < 1 || deep * w > GPUL__REDUCE_THREADS) continue;
-            /* passes are for a device that is full, and not to lead threads of a warp to lines of their own */
-            if (passed > 0 && ((width_of < 32 && stretch < 64 && lanes_apart << passed >= 128) ||
-                               double(key.across) * plan->warp_tiles * deep < 0.25 * resident * double(key.sms)))
-                continue;
             const int32_t vectors = (one_lane ? (rows + key.lanes - 1) / key.lanes : rows) << passed;
-            double loads = vectors * (1 + narrow);
-            if (stretch < 64 && output_tiles > 1 && width_of * access < stretch) loads *= 1.3; /* lines come twice */
-            if (full && stretch < 64) {
+            double load = bytes / 128 * (0.87 + 75 / double(together));
+            if (stretch < 64) {
                 const double apart = double((one_lane ? stretch * (16 / key.element_bytes) : lanes_apart) << passed);
                 const double lines = accesses * (apart < 128 ? apart / 128 : 1.0);
-                if (18 * lines > double(stretch)) loads *= 18 * lines / double(stretch);
+                if (36 * lines > double(stretch)) load *= 36 * lines / double(stretch);
             }
+            load = sqrt(load * load + fold * fold);
             for (int32_t t = whole; t > 0; t /= 2) {
                 int32_t at_once = t, deepest = 0, level = 0;
                 for (; at_once > 1 && at_once * deep * w > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;
                 if (plan->block_tiles > 256 && t < gpul__warps) break;
                 if (key.captured && plan->block_tiles == 1 && t < plan->warp_tiles)
                     break; /* fault: reduce-captured-columns */
-                const int64_t bytes = gpul__columns_bytes(key, GPUL__REDUCE_THREADS, passed, w, deepest);
-                if (bytes > most) continue; /* fault: reduce-shared */
+                if (gpul__columns_bytes(key, GPUL__REDUCE_THREADS, passed, w, deepest) > most)
+                    continue; /* fault: reduce-shared */
                 while (1 << level < at_once * deep) ++level;
                 const int32_t splits = (plan->warp_tiles + t - 1) / t, serial = 1 << deepest;
-                const double share = double(output_tiles) * splits / double(key.sms), below = double(int64_t(share));
-                /* of resident threads; the busiest multiprocessor counts twice as much as the mean */
-                double rounds = (share + 2 * (share > below ? below + 1 : below)) / 3 *
-                                double((width_of * deep * at_once + 31) & ~31) / resident;
-                double time = loads * serial;
-                if (splits > 1) {
-                    rounds *= tiles / (double(splits) * t);
-                    time += 3.3;
-                } else if (serial > 1) time = loads * (tiles > at_once ? tiles / at_once : 1.0);
-                time += (0.45 * level + 1.75) * serial;
-                time *= rounds <= 1 ? 0.65 + 0.35 * rounds : rounds + (rounds < 1.25 ? 2.1 * (rounds - 1) : 0.53);
-                if (splits > 1) time += 0.27 * double(splits >> level); /* the last block's */
+                const int32_t threads = width_of * deep * at_once,
+                              resident = kFull / ((threads + 31) & ~31); /* blocks */
+                /* of the blocks or, in one block, of its tiles, those that have elements */
+                const double there =
+                    splits > 1 ? tiles / (double(splits) * t) : (tiles > at_once ? tiles / at_once : 1.0) / serial;
+                const double share = double(output_tiles) * splits * (splits > 1 ? there : 1.0) / sms;
+                const double loads = vectors * serial * (splits > 1 || there > 1 ? 1.0 : there);
+                const double tree = 0.45 * level * serial;
+                const double chain = loads * (1 + fold * threads / kFull) + tree;
+                const double waves = share > resident ? share / resident : 1.0;
+                const double memory = (share + 2 * ceil(share)) / 3 * threads / kFull * (loads * load + tree);
+                double time = sqrt(memory * memory + chain * waves * (chain * waves));
+                if (share > resident) time += 0.52 * chain;
+                if (splits > 1) time += 4 + 0.56 * double(splits >> level); /* the last block's */
                 if (least > 0 && time >= least) continue;
                 least = time;
                 best = {w, one_lane, deep, t, passed};
@@ -5047,6 +5046,7 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
         plan->vector ? p->outputs / width * gpul_ceil_div(width, each) : gpul_ceil_div(p->outputs, each); /* threads */
     const gpul__columns_key key = {p->n,
                                    across,
+                                   width,
                                    p->x_reduce[0],
                                    sms,
                                    each,
@@ -5406,14 +5406,19 @@ static __device__ __forceinline__ double gpul__moments_mean(double sum, double c
     if ((bits & 0xfffffffffffffull) != 0) return __ddiv_rn(sum, count);
     return __dmul_rn(sum, gpul__bits<double>(0x7fe0000000000000ull - bits)); /* a power of two */
 }
-static __device__ __noinline__ gpul__moments gpul__moments_merge(gpul__moments a, gpul__moments b) {
+/* Not inline, since most partial results that meet are of as many elements. */
+static __device__ __noinline__ double gpul__moments_part(double a, double b) { return __ddiv_rn(b, __dadd_rn(a, b)); }
+static __device__ __forceinline__ gpul__moments gpul__moments_merge(gpul__moments a, gpul__moments b) {
     gpul__moments m;
-    if (b.count == 0) return a;
-    if (a.count == 0) return b;
-    const double delta = __dsub_rn(b.mean, a.mean);
+    const uint64_t count = gpul__bits<uint64_t>(b.count);
+    double part = 0.5; /* of b in both */
+    if (count == 0) return a;
+    if (gpul__bits<uint64_t>(a.count) != count) {
+        if (a.count == 0) return b;
+        part = gpul__moments_part(a.count, b.count);
+    }
+    const double delta = __dsub_rn(b.mean, a.mean), step = __dmul_rn(delta, part);
     m.count = __dadd_rn(a.count, b.count);
-    const double part = a.count == b.count ? 0.5 : __ddiv_rn(b.count, m.count); /* saves a division */
-    const double step = __dmul_rn(delta, part);
     m.mean = __dadd_rn(a.mean, step);
     m.squares = fma(__dmul_rn(delta, step), a.count, __dadd_rn(a.squares, b.squares));
     return m;
@@ -5469,17 +5474,20 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             T bytes[kSome];
             if (sizeof(T) < 4) memcpy(bytes, words, sizeof bytes);
             const T *const some = sizeof(T) < 4 ? bytes : x;
-            GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k) {
-                const T element = some[k < there ? k : 0];
-                if (std::is_same<T, U>::value || !takes_second) d[k] = gpul__difference(element, first);
-                else d[k] = gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first)); /* fault: var-int64 */
+            /* One branch for all of them: a choice element by element converts each twice. */
+            if (std::is_same<T, U>::value || !takes_second) {
+                GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k) d[k] = gpul__difference(some[k < there ? k : 0], first);
+            } else {
+                const U other = gpul__bits<U>(first);
+                GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k)
+                    d[k] = gpul__difference(gpul__bits<U>(some[k < there ? k : 0]), other); /* fault: var-int64 */
             }
         };
         differences(count);
         if (lane.vectors == 0) { /* the middle of the first two */
             lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
         } else if (lane.vectors % 8 == 0) { /* a group is complete: merged, as in gpul__moments_merge */
-            const int eights = lane.vectors / 8;
+            const uint32_t eights = uint32_t(lane.vectors) / 8;
             const double mean = __dmul_rn(lane.sum, 1.0 / double(kEight)),
                          rest = fma(-mean, lane.sum, lane.sum_squares);
             const double delta = __dsub_rn(__dadd_rn(lane.pivot, mean), lane.mean);
