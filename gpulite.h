@@ -1005,19 +1005,21 @@ typedef struct gpul_histogram_options {
     int32_t range;             /* GPUL_RANGE_* */
     int32_t accumulate;        /* 1: add to what counts holds instead of overwriting it */
     double lo, hi;             /* GPUL_RANGE_LO_HI: as in gpul_histogram. Otherwise 0 */
-    const double *edges;       /* GPUL_RANGE_EDGES: bins + 1 host values that never decrease; may be freed on return */
+    const void *edges;         /* GPUL_RANGE_EDGES: bins + 1 host values that never decrease; may be freed on return */
     int64_t n_edges;           /* GPUL_RANGE_EDGES: bins + 1. Otherwise edges is NULL and this 0 */
     const gpul_array *weights; /* NULL, or x's shape: f32 or f64 (counts f64), i32 or i64 (counts i64) */
+    gpul_dtype edges_dtype;    /* GPUL_RANGE_EDGES: f64, which 0 stands for, f32 or i32. Otherwise 0 */
 } gpul_histogram_options;
 
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
  * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
  * run, |error| <= 2^-53 |sum| + 2^-80 n W. Such sums take scratch memory, 20 bytes a bin, and so do explicit edges, 16
- * bytes a bin, unless they are few. Outside of a capture, whose graph has a copy, these pass through 2 MB of pinned
- * memory that all calls share (gpul_memory_trim): a call with more than fit waits for its stream. Errors:
- * gpul_histogram's; also ARGUMENT (no options, a range that is none, a field that is set where `range` does not use it,
- * edges that are NULL, NaN or decrease, x whose own range is not finite, GPUL_RANGE_AUTO in a capture), SHAPE (n_edges
- * or the shape of weights), OUT_OF_MEMORY. */
+ * bytes a bin, unless they are few. Elements and edges compare by value, whatever their types. Many edges take the host
+ * longer than the device, and those of 4 bytes half as long. Outside of a capture, whose graph has a copy, they pass
+ * through 2 MB of pinned memory that all calls share (gpul_memory_trim): a call with more than fit waits for its stream.
+ * Errors: gpul_histogram's; also ARGUMENT (no options, a range that is none, a field that is set where `range` does not
+ * use it, edges that are NULL, NaN or decrease, x whose own range is not finite, GPUL_RANGE_AUTO in a capture), SHAPE
+ * (n_edges or the shape of weights), DTYPE (edges_dtype), OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream);
 
@@ -1565,10 +1567,11 @@ enum { GPUL__DOT = 12, GPUL__GEMV = 13 }; /* reductions beyond gpul_reduce's own
 typedef struct gpul__histogram_problem {
     const void *x, *weights; /* may be NULL where n is 0 */
     void *counts;
-    const double *edges; /* not uniform: bins + 1 in host memory, read before the launcher returns */
+    const void *edges; /* not uniform: bins + 1 in host memory, read before the launcher returns */
     int64_t n, bins, counts_stride;
     int32_t ndim;                                    /* 1 .. GPUL_MAX_DIMS, merged, innermost last */
     gpul_dtype x_dtype, counts_dtype, weights_dtype; /* weights_dtype: 0 without weights */
+    gpul_dtype edges_dtype;                          /* f64, f32 or i32 */
     int64_t shape[GPUL_MAX_DIMS], x_strides[GPUL_MAX_DIMS], w_strides[GPUL_MAX_DIMS];
     double lo, hi;     /* the first and the last edge */
     double step, span; /* uniform bins: numpy.linspace's step, and what numpy.histogram divides x - lo by */
@@ -1577,6 +1580,12 @@ typedef struct gpul__histogram_problem {
     int32_t f32_steps; /* edges and indices are computed in f32 throughout (automatic range of f32 data) */
     int32_t accumulate;
 } gpul__histogram_problem;
+/* An explicit edge */
+GPUL__HOST_DEVICE static inline double gpul__edge_at(const void *edges, gpul_dtype dtype, int64_t i) {
+    if (dtype == GPUL_F32) return (double)((const float *)edges)[i];
+    if (dtype == GPUL_I32) return (double)((const int32_t *)edges)[i];
+    return ((const double *)edges)[i];
+}
 /* Kernels: of no elements, at most zeros; counters in shared, in global memory; of bytes; of weights. */
 enum { GPUL__HISTOGRAM_NOTHING = 0, GPUL__HISTOGRAM_SHARED = 1, GPUL__HISTOGRAM_BEYOND = 2 };
 enum { GPUL__HISTOGRAM_BYTES = 3, GPUL__HISTOGRAM_INTEGERS = 4, GPUL__HISTOGRAM_FLOATS = 5 };
@@ -6230,15 +6239,17 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
 }
 
 /* What is wrong with explicit edges, if anything is. */
-static gpul_status gpul__histogram_check_edges(const char *function, const double *edges, int64_t bins) {
+static gpul_status gpul__histogram_check_edges(const char *function, const gpul__histogram_problem *problem) {
+    double before = 0;
     int64_t i;
-    for (i = 0; i <= bins; ++i) {
-        if (edges[i] != edges[i])
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges[%lld] is NaN", (long long)i);
-        if (i > 0 && edges[i] < edges[i - 1])
+    for (i = 0; i <= problem->bins; ++i) {
+        const double edge = gpul__edge_at(problem->edges, problem->edges_dtype, i);
+        if (edge != edge) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges[%lld] is NaN", (long long)i);
+        if (i > 0 && edge < before)
             return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                               "options->edges must not decrease, but [%lld] = %.17g and [%lld] = %.17g",
-                              (long long)(i - 1), edges[i - 1], (long long)i, edges[i]);
+                              (long long)(i - 1), before, (long long)i, edge);
+        before = edge;
     }
     return GPUL_OK;
 }
@@ -6254,10 +6265,11 @@ static gpul_status gpul__histogram_range(const char *function, gpul__histogram_p
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "options->lo = %g and hi = %g are set, but options->range is not GPUL_RANGE_LO_HI",
                           options->lo, options->hi);
-    if (range != GPUL_RANGE_EDGES && (options->edges != NULL || options->n_edges != 0))
+    if (range != GPUL_RANGE_EDGES && (options->edges != NULL || options->n_edges != 0 || options->edges_dtype != 0))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                          "options->edges and n_edges = %lld are set, but options->range is not GPUL_RANGE_EDGES",
-                          (long long)options->n_edges);
+                          "options->edges, n_edges = %lld and edges_dtype = %d are set, but options->range is not "
+                          "GPUL_RANGE_EDGES",
+                          (long long)options->n_edges, (int)options->edges_dtype);
     if (range == GPUL_RANGE_AUTO) return GPUL_OK;
     if (range == GPUL_RANGE_LO_HI) return gpul__histogram_uniform(function, problem, options->lo, options->hi, 0.0, 0);
     if (!options->edges)
@@ -6267,10 +6279,15 @@ static gpul_status gpul__histogram_range(const char *function, gpul__histogram_p
                           "options->n_edges is %lld, but counts has %lld bins and needs %lld",
                           (long long)options->n_edges, (long long)bins, (long long)(bins + 1));
     problem->edges = options->edges;
-    problem->lo = options->edges[0];
-    problem->hi = options->edges[bins];
+    problem->edges_dtype = options->edges_dtype == 0 ? GPUL_F64 : options->edges_dtype;
+    if (problem->edges_dtype < GPUL_F32 || problem->edges_dtype > GPUL_I32)
+        return gpul__fail(GPUL_ERROR_DTYPE, function,
+                          "options->edges_dtype is %s (%d); float32, float64 and int32 are taken",
+                          gpul_dtype_name(problem->edges_dtype), (int)problem->edges_dtype);
+    problem->lo = gpul__edge_at(problem->edges, problem->edges_dtype, 0);
+    problem->hi = gpul__edge_at(problem->edges, problem->edges_dtype, bins);
     /* the launcher looks at all edges as it copies them; without elements it does not */
-    return problem->n == 0 ? gpul__histogram_check_edges(function, problem->edges, bins) : GPUL_OK;
+    return problem->n == 0 ? gpul__histogram_check_edges(function, problem) : GPUL_OK;
 }
 
 static int32_t gpul__histogram_takes(gpul_dtype dtype) { return dtype >= GPUL_F32 && dtype <= GPUL_U8; }
@@ -6341,7 +6358,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
         if (plan.counters > 0 && !gpul__capturing(stream)) scratch.own = gpul__find_workspace(&scope, stream);
         e = gpul__launch_histogram(&problem, &plan, scratch.own ? scratch.own->counters : NULL, scratch.data, stream);
         if (e != GPUL__HISTOGRAM_WRONG_EDGES) status = gpul__cuda((cudaError_t)e, function, "launching the kernels");
-        else status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
+        else status = gpul__histogram_check_edges(function, &problem);
     }
     return gpul__end(&scope, gpul__scratch_drop(&scratch, &scope, stream, status));
 }

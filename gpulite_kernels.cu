@@ -5800,7 +5800,7 @@ enum {
     gpul__hist_slot_bits = 12,     /* log2 of the hash table's slots */
     gpul__hist_own_zeros = 32768,  /* bins that one block sets to zero while the others count, at most */
     gpul__hist_listed = 440,       /* edges that travel in the arguments of a launch, at most */
-    gpul__hist_staged = 65536,     /* edges of a staging buffer in pinned memory */
+    gpul__hist_staged = 65536,     /* doubles of a staging buffer in pinned memory, or twice as many of 4 bytes */
     gpul__hist_stages = 4,         /* staging buffers: 2 MB in all */
     gpul__hist_put_threads = 512,  /* of gpul__hist_put_edges */
     gpul__hist_none = -1,          /* as uint32_t: no bin */
@@ -6623,17 +6623,19 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_add_tile(v, shared, 0, uint32_t(v.rule.bins));
 }
 
-/* A piece of the edges comes to the device in the arguments of a launch, or in a staging buffer of pinned memory. A
- * buffer is free again when each block that reads it has written the launch's ticket into its word of `done`. */
+/* A piece of the edges comes to the device in the arguments of a launch, as doubles, or in a staging buffer of pinned
+ * memory, as they were given. A buffer is free again when each block that reads it has written the launch's ticket into
+ * its word of `done`. */
 struct gpul__hist_stage {
     double edge[gpul__hist_staged];
-    volatile uint32_t done[gpul__hist_staged / gpul__hist_put_threads];
+    volatile uint32_t done[2 * gpul__hist_staged / gpul__hist_put_threads];
 };
 struct gpul__hist_piece {
     gpul__hist_stage *stage; /* NULL: they are in the arguments */
     int64_t at;              /* its first edge */
     int32_t count, zeros;    /* zeros: this launch sets counts to zero, too */
     uint32_t ticket;
+    gpul_dtype dtype;
 };
 
 /* Writes the keys of a piece of the edges to device memory, and its part of the table; the pieces before have been
@@ -6662,9 +6664,9 @@ static __global__ void __launch_bounds__(gpul__hist_put_threads)
     const int32_t k = int32_t(blockIdx.x * blockDim.x + threadIdx.x);
     const double *const from = piece.stage ? piece.stage->edge : list.edge;
     gpul__let_next();
-    const double edge = k < piece.count ? from[k] : 0;
+    const double edge = k < piece.count ? gpul__edge_at(from, piece.dtype, k) : 0;
     double before = __shfl_up_sync(0xffffffffu, edge, 1);
-    if (threadIdx.x % 32 == 0) before = k > 0 && k < piece.count ? from[k - 1] : 0;
+    if (threadIdx.x % 32 == 0) before = k > 0 && k < piece.count ? gpul__edge_at(from, piece.dtype, k - 1) : 0;
     gpul__await();
     if (piece.zeros) gpul__hist_set_zero(v, gpul_grid_x(), gpul_gridsize_x());
     if (v.buckets && v.x_dtype != GPUL_F64 && v.x_dtype != GPUL_I64) gpul__hist_put<4>(v, piece, edge, before);
@@ -6905,14 +6907,17 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
         r->unsure = 0;
     }
 }
+static inline double gpul__hist_edge(const gpul__histogram_problem *p, int64_t i) {
+    return gpul__edge_at(p->edges, p->edges_dtype, i);
+}
 /* Buckets from the first finite edge to the last one; where there is no width between them, of any width. */
 static inline void gpul__hist_fill_buckets(gpul__hist_rule *r, const gpul__histogram_problem *p, int64_t buckets) {
     int64_t first = 0, last = p->bins;
-    while (first < last && !(p->edges[first] >= -1.7976931348623157e308)) ++first;
-    while (last > first && !(p->edges[last] <= 1.7976931348623157e308)) --last;
-    const double factor = double(buckets) / (p->edges[last] - p->edges[first]);
+    while (first < last && !(gpul__hist_edge(p, first) >= -1.7976931348623157e308)) ++first;
+    while (last > first && !(gpul__hist_edge(p, last) <= 1.7976931348623157e308)) --last;
+    const double factor = double(buckets) / (gpul__hist_edge(p, last) - gpul__hist_edge(p, first));
     r->factor = 1; /* finite and above 0 */
-    if (factor > 0 && factor < 1e300) r->factor = factor, r->offset = p->edges[first];
+    if (factor > 0 && factor < 1e300) r->factor = factor, r->offset = gpul__hist_edge(p, first);
 }
 
 /* How many edges are searched. Edges above all of int32 have the key of the greatest one, and no element reaches
@@ -6921,7 +6926,7 @@ static inline int64_t gpul__hist_searched(const gpul__histogram_problem *p) {
     int64_t low = 0, high = p->bins;
     while (p->x_dtype == GPUL_I32 && low < high) { /* fault: histogram-edges-beyond-int */
         const int64_t middle = low + (high - low) / 2;
-        if (p->edges[middle] <= 2147483647.0) low = middle + 1;
+        if (gpul__hist_edge(p, middle) <= 2147483647.0) low = middle + 1;
         else high = middle;
     }
     return high;
@@ -7117,36 +7122,58 @@ static inline bool gpul__hist_busy(gpul_stream stream) {
     return e == cudaErrorNotReady;
 }
 
-/* Copies edges at .. at + count - 1 and checks them, in one pass: false where one is NaN or below the one before it.
- * Those for a staging buffer are stored past the caches, where the CPU can: lines that the device has read would be
- * fetched before they are written. */
-static inline bool gpul__hist_copy_edges(double *to, const double *edges, int64_t at, int64_t count) {
-    const double *const from = edges + at;
+#ifdef GPUL__STREAMING
+/* Bits where a is not at or below b */
+static inline __m128i gpul__hist_disorder(const double *, __m128i a, __m128i b) {
+    return _mm_castpd_si128(_mm_cmpnle_pd(_mm_castsi128_pd(a), _mm_castsi128_pd(b)));
+}
+static inline __m128i gpul__hist_disorder(const float *, __m128i a, __m128i b) {
+    return _mm_castps_si128(_mm_cmpnle_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b)));
+}
+static inline __m128i gpul__hist_disorder(const int32_t *, __m128i a, __m128i b) { return _mm_cmpgt_epi32(a, b); }
+#endif
+/* Copies edges at .. at + count - 1 to a list or to a staging buffer and checks them, in one pass: false where one is
+ * NaN or below the one before it. Those for a buffer are stored past the caches, where the CPU can: lines that the
+ * device has read would be fetched before they are written. */
+template <typename T>
+static inline bool gpul__hist_copy_edges(double *list, void *staged, const T *edges, int64_t at, int64_t count) {
+    const T *const from = edges + at;
+    T *const to = static_cast<T *>(staged);
     int64_t wrong = !(edges[at > 0 ? at - 1 : 0] <= from[0]); /* fault: histogram-edges-of-two-pieces */
     int64_t i = 0;
 #ifdef GPUL__STREAMING
-    __m128d disorder = _mm_setzero_pd();
-    for (; count > gpul__hist_listed && i + 2 < count; i += 2) {
-        const __m128d edge = _mm_loadu_pd(from + i);
-        _mm_stream_pd(to + i, edge);
-        disorder = _mm_or_pd(disorder, _mm_cmpnle_pd(edge, _mm_loadu_pd(from + i + 1)));
+    constexpr int kSome = 16 / sizeof(T);
+    __m128i disorder = _mm_setzero_si128();
+    for (; !list && i + kSome < count; i += kSome) {
+        const __m128i some = _mm_loadu_si128(reinterpret_cast<const __m128i *>(from + i));
+        const __m128i next = _mm_loadu_si128(reinterpret_cast<const __m128i *>(from + i + 1));
+        _mm_stream_si128(reinterpret_cast<__m128i *>(to + i), some);
+        disorder = _mm_or_si128(disorder, gpul__hist_disorder(from, some, next));
     }
     _mm_sfence();
-    wrong |= _mm_movemask_pd(disorder); /* fault: histogram-stream-unchecked */
+    wrong |= _mm_movemask_epi8(disorder); /* fault: histogram-stream-unchecked */
 #endif
-    for (; i + 1 < count; ++i) {
-        to[i] = from[i];
-        wrong |= !(from[i] <= from[i + 1]); /* fault: histogram-edges-unchecked */
+    for (; i < count; ++i) {
+        if (list) list[i] = double(from[i]);
+        else to[i] = from[i];
+        wrong |= i + 1 < count && !(from[i] <= from[i + 1]); /* fault: histogram-edges-unchecked */
     }
-    to[i] = from[i];
     return !wrong;
+}
+static inline bool gpul__hist_take_edges(double *list, void *staged, const gpul__histogram_problem *p, int64_t at,
+                                         int64_t count) {
+    if (p->edges_dtype == GPUL_F32)
+        return gpul__hist_copy_edges(list, staged, static_cast<const float *>(p->edges), at, count);
+    if (p->edges_dtype == GPUL_I32)
+        return gpul__hist_copy_edges(list, staged, static_cast<const int32_t *>(p->edges), at, count);
+    return gpul__hist_copy_edges(list, staged, static_cast<const double *>(p->edges), at, count);
 }
 
 static inline void gpul__hist_fill_bytes(gpul__hist_byte_bins *bins, const gpul__histogram_problem *p) {
     const int32_t last = int32_t(p->bins) - 1;
     for (int32_t value = 0, k = 0; value < 256; ++value) {
-        while (k < last && p->edges[k + 1] <= value) ++k; /* the last bin is closed */
-        bins->of[value] = int16_t(p->edges[0] <= value && value <= p->edges[last + 1] ? k : -1);
+        while (k < last && gpul__hist_edge(p, k + 1) <= value) ++k; /* the last bin is closed */
+        bins->of[value] = int16_t(p->lo <= value && value <= p->hi ? k : -1);
     }
 }
 
@@ -7172,13 +7199,16 @@ static inline int32_t gpul__hist_upload_edges(const gpul__hist_view *v, const gp
             while ((k = gpul__hist_take_stage(false)) < 0 && gpul__hist_busy(stream)) {}
             cudaThreadExchangeStreamCaptureMode(&mode);
         }
-        const int64_t most = k < 0 ? int64_t(gpul__hist_listed) : int64_t(gpul__hist_staged);
+        const int64_t size = gpul__bytes_of(p->edges_dtype);
+        const int64_t most = k < 0 ? int64_t(gpul__hist_listed) : gpul__hist_staged * 8 / size;
         piece.count = int32_t(gpul__hist_least(p->bins + 1 - piece.at, most));
         piece.zeros = zeros && piece.at + piece.count > p->bins; /* fault: histogram-zeros-too-early */
         piece.stage = k < 0 ? 0 : gpul__hist_mapped[k].load();
         piece.ticket = k < 0 ? 0 : gpul__hist_ticket[k].load() + 1;
+        piece.dtype = k < 0 ? gpul_dtype(GPUL_F64) : p->edges_dtype; /* fault: histogram-edges-of-list */
         const uint32_t blocks = uint32_t(gpul_ceil_div(piece.count, gpul__hist_put_threads));
-        if (!gpul__hist_copy_edges(k < 0 ? list.edge : gpul__hist_staging[k].edge, p->edges, piece.at, piece.count))
+        if (!gpul__hist_take_edges(k < 0 ? list.edge : 0, k < 0 ? 0 : gpul__hist_staging[k].edge, p, piece.at,
+                                   piece.count))
             status = GPUL__HISTOGRAM_WRONG_EDGES;
         else
             status = gpul__launch_early(plan->device, gpul__hist_put_edges, gpul__dim(blocks), block, 0, stream, *v,
@@ -7211,7 +7241,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
     int32_t status = 0, zeros = plan->zeros && !plan->owned;
     gpul__hist_fill_view(&v, p, plan, counters, scratch);
     memset(&list, 0, sizeof list);
-    if (plan->listed && !gpul__hist_copy_edges(list.edge, p->edges, 0, p->bins + 1)) return GPUL__HISTOGRAM_WRONG_EDGES;
+    if (plan->listed && !gpul__hist_take_edges(list.edge, 0, p, 0, p->bins + 1)) return GPUL__HISTOGRAM_WRONG_EDGES;
     if (!p->uniform && p->n > 0 && !plan->listed) {
         status = gpul__hist_upload_edges(&v, p, plan, zeros, stream);
         zeros = 0;

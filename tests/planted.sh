@@ -263,6 +263,7 @@ plant histogram-edges-beyond-int test_histogram:test_integer_ends expression 'p-
 plant histogram-edges-unchecked test_histogram:test_errors without
 plant histogram-stream-unchecked test_histogram:test_wrong_pieces without
 plant histogram-edges-of-two-pieces test_histogram:test_wrong_pieces expression 'at > 0 ? at - 1 : 0' 'at'
+plant histogram-edges-of-list test_histogram:test_between expression 'k < 0 ? gpul_dtype(GPUL_F64) : p->edges_dtype' 'p->edges_dtype'
 plant histogram-zeros-too-early test_histogram:test_wrong_pieces expression 'piece.at + piece.count > p->bins' 'piece.at == 0'
 plant histogram-edge-closed test_histogram:test_between expression 'edge[j] <= order[j]' 'edge[j] < order[j]'
 plant histogram-wide-gap test_histogram:test_between without

@@ -3,6 +3,8 @@
 #define GPULITE__KERNELS /* the plans, which are private */
 #include "check.h"
 
+#include <float.h>
+
 static void *read_padded(FILE *f, int64_t bytes) {
     void *p = malloc((size_t)bytes + 8);
     if (!p || fread(p, 1, (size_t)((bytes + 7) / 8 * 8), f) != (size_t)((bytes + 7) / 8 * 8)) {
@@ -284,17 +286,34 @@ static double edge_value(const double *edges, int64_t bins, gpul_dtype t, double
     }
 }
 
-/* One histogram between explicit edges; with `graph`, captured, the edges gone, and replayed twice. */
+/* Edges as another type has them: f32 or i32. */
+static void narrow_edges(void *typed, gpul_dtype dtype, double *edges, int64_t bins) {
+    for (int64_t i = 0; i <= bins; i++) {
+        const double e = edges[i];
+        const float f = e > FLT_MAX ? INFINITY : e < -FLT_MAX ? -INFINITY : (float)e;
+        const int32_t w = e > 2e9 ? 2000000000 : e < -2e9 ? -2000000000 : (int32_t)floor(e);
+        if (dtype == GPUL_F32) ((float *)typed)[i] = f, edges[i] = (double)f;
+        else ((int32_t *)typed)[i] = w, edges[i] = (double)w;
+    }
+}
+
+/* One histogram between explicit edges of one type or another; with `graph`, captured, the edges gone, and replayed
+ * twice. */
 static void run_between(gpul_dtype t, int64_t n, int64_t bins, int kind, int layout, int graph, int accumulate,
                         long label) {
     const double lo = is_float(t) ? -3.7 : -3e8, hi = is_float(t) ? 9.1 : 5e8;
+    static const gpul_dtype edge_types[4] = {0, GPUL_F32, GPUL_F64, GPUL_I32};
+    const gpul_dtype edges_dtype = edge_types[label / 3 % 4];
+    const int narrowed = edges_dtype == GPUL_F32 || edges_dtype == GPUL_I32;
     double *const edges = (double *)malloc((size_t)(bins + 1) * 8);
+    void *const narrow = malloc((size_t)(bins + 1) * 4);
     int64_t *const want = (int64_t *)malloc((size_t)bins * 8), wrong = 0, shape[1];
     gpul_histogram_options o = GPUL_ZERO;
     gpul_stream s = NULL;
     box data, counts;
     shape[0] = n;
     make_edges(edges, bins, kind, t == GPUL_U8 ? 0 : lo, t == GPUL_U8 ? 255 : hi);
+    if (narrowed) narrow_edges(narrow, edges_dtype, edges, bins);
     box_make(&data, t, 1, shape, layout, label % 3, (int)(label & 1));
     for (int64_t i = 0; i < n; i++) {
         const double value = edge_value(edges, bins, t, lo, hi);
@@ -314,7 +333,8 @@ static void run_between(gpul_dtype t, int64_t n, int64_t bins, int kind, int lay
     box_random(&counts, 1);
     rule(want, bins, edges, &data);
     o.range = GPUL_RANGE_EDGES;
-    o.edges = edges;
+    o.edges = narrowed ? narrow : edges;
+    o.edges_dtype = edges_dtype;
     o.n_edges = bins + 1;
     o.accumulate = accumulate;
     CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_DEFAULT));
@@ -324,6 +344,7 @@ static void run_between(gpul_dtype t, int64_t n, int64_t bins, int kind, int lay
         CHECK_OK(gpul_graph_begin(s));
         CHECK_OK(gpul_histogram_ex(&counts.view, &data.view, &o, s));
         memset(edges, 0, (size_t)(bins + 1) * 8);
+        memset(narrow, 0, (size_t)(bins + 1) * 4);
         CHECK_OK(gpul_graph_end(&g, s));
         for (int replay = 0; replay < 2; replay++) CHECK_OK(gpul_graph_launch(g, s));
         CHECK_OK(gpul_stream_synchronize(s));
@@ -331,15 +352,17 @@ static void run_between(gpul_dtype t, int64_t n, int64_t bins, int kind, int lay
     } else {
         CHECK_OK(gpul_histogram_ex(&counts.view, &data.view, &o, s));
         memset(edges, 0, (size_t)(bins + 1) * 8);
+        memset(narrow, 0, (size_t)(bins + 1) * 4);
         CHECK_OK(gpul_stream_synchronize(s));
     }
     BOX_GUARDS(&counts);
     for (int64_t b = 0; b < bins; b++) {
         const int64_t good = want[b] * (graph && accumulate ? 2 : 1) + (accumulate ? box_get(&counts, b).i : 0);
         if (box_got(&counts, b).i != good && wrong++ == 0)
-            FAIL("case %ld (%s, %lld values, %lld edges of kind %d, graph %d): bin %lld has %lld, wanted %lld", label,
-                 gpul_dtype_name(t), (long long)n, (long long)(bins + 1), kind, graph, (long long)b,
-                 (long long)box_got(&counts, b).i, (long long)good);
+            FAIL("case %ld (%s, %lld values, %lld edges of kind %d and dtype %d, graph %d): bin %lld has %lld, wanted "
+                 "%lld",
+                 label, gpul_dtype_name(t), (long long)n, (long long)(bins + 1), kind, (int)edges_dtype, graph,
+                 (long long)b, (long long)box_got(&counts, b).i, (long long)good);
     }
     if (!wrong) check_pass();
     CHECK_OK(gpul_stream_destroy(&s));
@@ -347,6 +370,7 @@ static void run_between(gpul_dtype t, int64_t n, int64_t bins, int kind, int lay
     box_free(&data);
     box_free(&counts);
     free(edges);
+    free(narrow);
     free(want);
 }
 
@@ -370,6 +394,7 @@ static void test_between(void) {
     for (int kind = 0; kind < EDGE_KINDS; kind++) {                       /* pieces */
         run_between(types[kind % 5], 3000, 65535 + kind, kind, LAY_C, kind == 3, 0, label++);
         run_between(types[kind % 4], 4000, 200000, kind, LAY_C, 0, kind & 1, label++);
+        run_between(types[kind % 4], 2000, 131069 + kind, kind, LAY_C, 0, 0, 3 + 3 * (kind & 2)); /* of 4 bytes */
     }
     run_between(GPUL_F64, 100, 2000000, ANYWHERE, LAY_C, 0, 0, label++);             /* more than there are */
     run_between(GPUL_F32, (int64_t)1 << 22, 300000, ANYWHERE, LAY_C, 0, 0, label++); /* a table of frequent bins */
@@ -440,38 +465,50 @@ static void test_integer_ends(void) {
 
 /* A wrong edge behind many right ones, which are on their way when it is found: counts is untouched. */
 static void test_wrong_pieces(void) {
-    static const int64_t places[] = {1, 440, 32768, 65535, 65536, 65537, 69999, 70000};
-    const int64_t bins = 70000;
+    static const int64_t places[] = {1, 3, 440, 32768, 65535, 65536, 65537, 131071, 131072, 131073, 139999, 140000};
+    static const gpul_dtype types[3] = {GPUL_F64, GPUL_F32, GPUL_I32};
+    const int64_t bins = 140000;
     double *const edges = (double *)malloc((size_t)(bins + 1) * 8);
-    int32_t *const got = (int32_t *)malloc((size_t)bins * 4);
+    float *const floats = (float *)malloc((size_t)(bins + 1) * 4);
+    int32_t *const integers = (int32_t *)malloc((size_t)(bins + 1) * 4), *const got =
+                                                                             (int32_t *)malloc((size_t)bins * 4);
     const float host[3] = {1, 2, 3};
     gpul_array a = GPUL_ZERO, c = GPUL_ZERO;
     gpul_histogram_options o = GPUL_ZERO;
-    for (int64_t i = 0; i <= bins; i++) edges[i] = (double)i;
+    for (int64_t i = 0; i <= bins; i++) edges[i] = floats[i] = (float)i, integers[i] = (int32_t)i;
     CHECK_OK(gpul_to_device(&a, host, GPUL_F32, gpul_1d(3), NULL));
     CHECK_OK(gpul_device_array(&c, GPUL_I32, gpul_1d(bins), NULL));
-    CHECK_OK(gpul_fill(&c, 77, NULL));
     o.range = GPUL_RANGE_EDGES;
-    o.edges = edges;
     o.n_edges = bins + 1;
-    for (int k = 0; k < 2 * COUNT_OF(places); k++) {
-        const int64_t at = places[k / 2];
-        char text[40];
-        int64_t wrong = 0;
-        edges[at] = k % 2 ? NAN : (double)at - 1.5;
-        snprintf(text, sizeof text, k % 2 ? "edges[%lld] is NaN" : "and [%lld]", (long long)at);
-        CHECK_FAILS(gpul_histogram_ex(&c, &a, &o, NULL), GPUL_ERROR_ARGUMENT, "gpul_histogram_ex", text);
+    for (int t = 0; t < 3; t++) {
+        CHECK_OK(gpul_fill(&c, 77, NULL));
+        o.edges = t == 0 ? (const void *)edges : t == 1 ? (const void *)floats : integers;
+        o.edges_dtype = types[t];
+        for (int k = 0; k < 2 * COUNT_OF(places); k++) {
+            const int64_t at = places[k / 2];
+            const int nan = k % 2 && t < 2;
+            char text[40];
+            int64_t wrong = 0;
+            edges[at] = nan ? NAN : (double)at - 1.5;
+            floats[at] = (float)edges[at];
+            integers[at] = (int32_t)at - 2;
+            snprintf(text, sizeof text, nan ? "edges[%lld] is NaN" : "and [%lld]", (long long)at);
+            CHECK_FAILS(gpul_histogram_ex(&c, &a, &o, NULL), GPUL_ERROR_ARGUMENT, "gpul_histogram_ex", text);
+            CHECK_OK(gpul_copy_to_host(got, &c, NULL));
+            for (int64_t b = 0; b < bins; b++) wrong += got[b] != 77;
+            CHECK_INT(wrong, 0);
+            edges[at] = floats[at] = (float)at;
+            integers[at] = (int32_t)at;
+        }
+        CHECK_OK(gpul_histogram_ex(&c, &a, &o, NULL));
         CHECK_OK(gpul_copy_to_host(got, &c, NULL));
-        for (int64_t b = 0; b < bins; b++) wrong += got[b] != 77;
-        CHECK_INT(wrong, 0);
-        edges[at] = (double)at;
+        CHECK(got[0] == 0 && got[1] == 1 && got[2] == 1 && got[3] == 1 && got[4] == 0);
     }
-    CHECK_OK(gpul_histogram_ex(&c, &a, &o, NULL));
-    CHECK_OK(gpul_copy_to_host(got, &c, NULL));
-    CHECK(got[0] == 0 && got[1] == 1 && got[2] == 1 && got[3] == 1 && got[4] == 0);
     CHECK_OK(gpul_free(&a));
     CHECK_OK(gpul_free(&c));
     free(edges);
+    free(floats);
+    free(integers);
     free(got);
 }
 
@@ -1017,6 +1054,10 @@ static void test_errors(void) {
     CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "n_edges = 5");
     o.range = GPUL_RANGE_LO_HI;
     CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "n_edges = 5");
+    o.n_edges = 0;
+    o.edges_dtype = GPUL_F32;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "edges_dtype = 1 are set");
+    o.edges_dtype = 0;
     o.range = GPUL_RANGE_EDGES;
     o.n_edges = 5;
     CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "edges");
@@ -1024,6 +1065,11 @@ static void test_errors(void) {
     o.n_edges = 4;
     CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_SHAPE, e, "n_edges");
     o.n_edges = 5;
+    o.edges_dtype = GPUL_I64;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_DTYPE, e, "edges_dtype is int64");
+    o.edges_dtype = -1;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_DTYPE, e, "(-1)");
+    o.edges_dtype = 0;
     edges[2] = 0.5;
     CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "edges");
     edges[2] = NAN;

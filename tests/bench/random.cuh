@@ -1625,8 +1625,9 @@ template <class T> static bool build_random_histogram(Case &k, const HistogramDr
             [=]() mutable {
                 gpul_histogram_options options = GPUL_ZERO;
                 options.range = GPUL_RANGE_EDGES;
-                options.edges = exact.data();
-                options.n_edges = int64_t(exact.size());
+                options.edges = host_levels.data(); // in the type in which peers take them
+                options.edges_dtype = type_of<L>::dtype;
+                options.n_edges = int64_t(host_levels.size());
                 return ours_ok(gpul_histogram_ex(&c, &a, &options, stream));
             },
             exact_counts);
