@@ -6996,7 +6996,7 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
             plan->width = int32_t(gpul_ceil_div(bins, parts));
             const int64_t counters = (plan->width / gpul__hist_chunk + 1) * gpul__hist_chunk;
             plan->shared_bytes = (counters + 4) * 4;
-            least = gpul__hist_most(least, counters / 2);
+            least = gpul__hist_most(least, counters / (between ? 8 : 2)); /* to search takes longer than to add */
         } else {
             plan->kernel = GPUL__HISTOGRAM_BEYOND;
             plan->width = n >= 2048 ? 1 << gpul__hist_slot_bits : 0;
