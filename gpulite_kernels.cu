@@ -4982,6 +4982,8 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
             const int32_t each = one_lane ? 1 : key.lanes << passed; /* lanes of a thread */
             const int32_t deep = (lanes + each - 1) / each;
             if (groups >> passed < 1 || deep * w > GPUL__REDUCE_THREADS) continue;
+            /* passes that would lead the threads of a warp to lines of their own */
+            if (passed > 0 && width_of < 32 && stretch < 64 && lanes_apart << passed >= 128) continue;
             const int32_t vectors = (one_lane ? (rows + key.lanes - 1) / key.lanes : rows) << passed;
             double load = bytes / 128 * (0.87 + 75 / double(together));
             if (stretch < 64) {
