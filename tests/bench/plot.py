@@ -418,7 +418,7 @@ def distribution(facts, points, path):
     low, high = max(min(0.5, min(every) / 1.1), 1 / 64), min(max(2.0, max(every) * 1.1), 20)
     figure, axes = plt.subplots(len(panels), 1, figsize=(9.8, 1.3 + 1.3 * len(panels)), sharex=True, squeeze=False)
     figure.subplots_adjust(
-        left=0.16, right=0.84, top=1 - 1.05 / figure.get_figheight(), bottom=0.55 / figure.get_figheight(), hspace=0.3
+        left=0.17, right=0.84, top=1 - 1.05 / figure.get_figheight(), bottom=0.55 / figure.get_figheight(), hspace=0.3
     )
     for axis, (family, part) in zip(axes.flat, panels.items()):
         name, color = FAMILIES[family]
