@@ -4926,14 +4926,15 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
  * A thread has several lanes of a warp tile, and more of them in passes; or one lane, and several of its vectors at a
  * time. A block has a block tile, or a half, a quarter or an eighth of it.
  *
- * Of all these choices the one is taken that is estimated to take the least time. Two things take time, each as if it
- * were alone. One is the memory of the busiest multiprocessor: all loads of its threads, dearer where few bytes lie
- * together, which waste parts of sectors and of memory's pages, or the instructions that fold. The other is the loads
- * of a thread that follow each other, in as many waves of blocks as there are. To these come the levels of the tree over
- * rows of threads, a last wave that is not full, and passing on results. Where rows are so short that each load of a
- * warp meets all of its cache lines, a multiprocessor looks up one line while memory brings 36 bytes. The unit is what a
- * load takes where memory is idle. The constants fit measurements of an H100, of 1900 random problems in all the ways
- * that there are, to 4 % of the best on average. In a capture no output of one block tile is split. */
+ * Of all these choices the one is taken that is estimated to take the least time. Two things take time beside each
+ * other: the longer one, and 0.4 of the shorter. One is the memory of the busiest multiprocessor: all loads of its
+ * threads, dearer where few bytes lie together, which waste parts of sectors and of memory's pages, or the instructions
+ * that fold. The other is the loads of a thread that follow each other, in as many waves of blocks as there are. To
+ * these come the levels of the tree over rows of threads, a last wave that is not full, and passing on results. Where
+ * rows are so short that each load of a warp meets all of its cache lines, a multiprocessor looks up one line while
+ * memory brings 36 bytes. The unit is what a load takes where memory is idle. The constants fit measurements of an H100,
+ * of 1900 random problems in all the ways that there are, to 4 % of the best on average. In a capture no output of one
+ * block tile is split. */
 struct gpul__columns_key {              /* all that the choice depends on */
     int64_t n, across, row, apart, sms; /* across: threads; row: neighbouring outputs; apart: an output's elements */
     int32_t each, lanes, element_bytes, partial_bytes, ordered, vector, captured, unused;
@@ -4946,6 +4947,8 @@ static int64_t gpul__columns_bytes(const gpul__columns_key &key, int32_t threads
                                    int32_t levels) {
     return int64_t(key.each) * ((1 + pass_levels) * threads + levels * width) * key.partial_bytes + 16;
 }
+/* What two things take that go on beside each other (sqrt is the C library's, which programs may be linked without) */
+static double gpul__beside(double a, double b) { return a > b ? a + 0.4 * b : b + 0.4 * a; }
 static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, const gpul__reduce_plan *plan,
                                                  int64_t lane) {
     const int32_t groups = plan->lanes > key.lanes ? plan->lanes / key.lanes : 1; /* of lanes, one group to a thread */
@@ -4991,7 +4994,7 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
                 const double lines = accesses * (apart < 128 ? apart / 128 : 1.0);
                 if (36 * lines > double(stretch)) load *= 36 * lines / double(stretch);
             }
-            load = sqrt(load * load + fold * fold);
+            load = gpul__beside(load, fold);
             for (int32_t t = whole; t > 0; t /= 2) {
                 int32_t at_once = t, deepest = 0, level = 0;
                 for (; at_once > 1 && at_once * deep * w > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;
@@ -5012,8 +5015,9 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
                 const double tree = 0.45 * level * serial;
                 const double chain = loads * (1 + fold * threads / kFull) + tree;
                 const double waves = share > resident ? share / resident : 1.0;
-                const double memory = (share + 2 * ceil(share)) / 3 * threads / kFull * (loads * load + tree);
-                double time = sqrt(memory * memory + chain * waves * (chain * waves));
+                const double below = double(int64_t(share)), busiest = share > below ? below + 1 : below;
+                const double memory = (share + 2 * busiest) / 3 * threads / kFull * (loads * load + tree);
+                double time = gpul__beside(memory, chain * waves);
                 if (share > resident) time += 0.52 * chain;
                 if (splits > 1) time += 4 + 0.56 * double(splits >> level); /* the last block's */
                 if (least > 0 && time >= least) continue;
