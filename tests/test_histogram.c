@@ -470,8 +470,8 @@ static void test_wrong_pieces(void) {
     const int64_t bins = 140000;
     double *const edges = (double *)malloc((size_t)(bins + 1) * 8);
     float *const floats = (float *)malloc((size_t)(bins + 1) * 4);
-    int32_t *const integers = (int32_t *)malloc((size_t)(bins + 1) * 4), *const got =
-                                                                             (int32_t *)malloc((size_t)bins * 4);
+    int32_t *const integers = (int32_t *)malloc((size_t)(bins + 1) * 4);
+    int32_t *const got = (int32_t *)malloc((size_t)bins * 4);
     const float host[3] = {1, 2, 3};
     gpul_array a = GPUL_ZERO, c = GPUL_ZERO;
     gpul_histogram_options o = GPUL_ZERO;
