@@ -4977,9 +4977,10 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
         const int64_t output_tiles = key.across <= w ? 1 : gpul_ceil_div(key.across, w);
         const int32_t width_of =
             key.across <= w ? int32_t(key.across) : int32_t(gpul_ceil_div(key.across, output_tiles));
-        /* bytes that lie together, more of which gain nothing: whole rows that are short follow each other */
-        int64_t together = key.row <= width_of * key.each ? key.row * key.element_bytes : width_of * access;
-        if (together > 512 || (stretch < 64 && key.row <= width_of * key.each)) together = 512;
+        /* bytes that lie together, of which more than 512 gain nothing: whole rows that are short follow each other */
+        const bool rows_whole = key.row <= width_of * key.each;
+        int64_t together = rows_whole ? key.row * key.element_bytes : width_of * access;
+        if (together > 512 || (rows_whole && stretch < 64)) together = 512;
         for (int32_t choice = 0; choice < 5; ++choice) { /* 1, 2, 4 or 8 passes over several lanes; one lane */
             const int32_t one_lane = choice == 4, passed = one_lane ? 0 : choice;
             const int32_t each = one_lane ? 1 : key.lanes << passed; /* lanes of a thread */
@@ -4996,22 +4997,22 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
             }
             load = gpul__beside(load, fold);
             for (int32_t t = whole; t > 0; t /= 2) {
-                int32_t at_once = t, deepest = 0, level = 0;
+                int32_t at_once = t, deepest = 0;
                 for (; at_once > 1 && at_once * deep * w > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;
                 if (plan->block_tiles > 256 && t < gpul__warps) break;
                 if (key.captured && plan->block_tiles == 1 && t < plan->warp_tiles)
                     break; /* fault: reduce-captured-columns */
                 if (gpul__columns_bytes(key, GPUL__REDUCE_THREADS, passed, w, deepest) > most)
                     continue; /* fault: reduce-shared */
-                while (1 << level < at_once * deep) ++level;
-                const int32_t splits = (plan->warp_tiles + t - 1) / t, serial = 1 << deepest;
+                const int32_t level = gpul__log2_above(at_once * deep, 8), serial = 1 << deepest;
+                const int32_t splits = (plan->warp_tiles + t - 1) / t;
                 const int32_t threads = width_of * deep * at_once,
                               resident = kFull / ((threads + 31) & ~31); /* blocks */
-                /* of the blocks or, in one block, of its tiles, those that have elements */
-                const double there =
-                    splits > 1 ? tiles / (double(splits) * t) : (tiles > at_once ? tiles / at_once : 1.0) / serial;
-                const double share = double(output_tiles) * splits * (splits > 1 ? there : 1.0) / sms;
-                const double loads = vectors * serial * (splits > 1 || there > 1 ? 1.0 : there);
+                double blocks = double(output_tiles) * splits, loads = vectors * serial;
+                /* only of what has elements: of blocks, or of the tiles of a block */
+                if (splits > 1) blocks *= tiles / (double(splits) * t);
+                else loads = vectors * (tiles > at_once ? tiles / at_once : 1.0);
+                const double share = blocks / sms;
                 const double tree = 0.45 * level * serial;
                 const double chain = loads * (1 + fold * threads / kFull) + tree;
                 const double waves = share > resident ? share / resident : 1.0;
