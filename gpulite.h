@@ -1418,9 +1418,10 @@ extern "C" {
 typedef struct gpul__machine {
     int32_t device, sms;
     int64_t shared_optin; /* most dynamic shared memory of a block, in bytes */
-    /* gpul__find_wgmma's answers, where the matrix product is planned; else 0 */
-    int32_t wgmma;       /* 1: its kernels for tensor cores run */
-    int32_t clusters[3]; /* of 2, 4 and 8 blocks, how many at a time */
+    /* gpul__find_tensor_cores's answers, where the matrix product is planned; else 0 */
+    int32_t wgmma;       /* 1: its kernel for Hopper's tensor cores runs, */
+    int32_t clusters[3]; /* in clusters of 2, 4 and 8 blocks, so many at a time */
+    int32_t mma;         /* 1: its kernels for any tensor cores run */
 } gpul__machine;
 
 /* Elementwise over up to three inputs: the problem. Dimensions are merged where strides allow, innermost last. */
@@ -1625,8 +1626,9 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
 } gpul__gemm_problem;
 /* What kernels read comes last, side by side: a warp waits for each piece of its arguments that it has not read yet. */
 typedef struct gpul__gemm_plan {
-    int32_t tensor; /* 1: tensor cores */
-    int32_t tile;   /* of gpul__gemm_tiles; tensor cores: of gpul__tensor_functions */
+    int32_t tensor; /* 1: gpul__tensor_kernel, Hopper's tensor cores ("tensor" below) */
+    int32_t mma;    /* 1: gpul__gemm_kernel on tensor cores */
+    int32_t tile;   /* of gpul__gemm_tiles; tensor: of gpul__tensor_functions */
     int32_t device;
     int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what packed copies of A and B are made for */
     int64_t batch;            /* products of the stack that one launch takes, at most */
@@ -1643,7 +1645,7 @@ typedef struct gpul__gemm_plan {
     int32_t tile_m, tile_n;   /* elements of a tile */
     int32_t group_rows;       /* raster order: rows of work tiles in a group */
     int32_t scale_only;       /* alpha or K is 0: A and B are not read */
-    int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned */
+    int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned; mma, of A and B: see gpul__mma_plan */
     /* tensor cores */
     int32_t cluster;              /* blocks of a cluster */
     int32_t cluster_m, cluster_n; /* a cluster's tiles below each other, which share columns of B, and beside */
@@ -1681,8 +1683,8 @@ extern int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__hist
 enum { GPUL__HISTOGRAM_WRONG_EDGES = -1 };
 extern int32_t gpul__launch_histogram(const gpul__histogram_problem *problem, const gpul__histogram_plan *plan,
                                       uint32_t *counters, void *scratch, gpul_stream stream);
-/* Finds out wgmma and clusters of the machine, whose device is the current one. A cudaError_t. */
-extern int32_t gpul__find_wgmma(gpul__machine *machine);
+/* Finds out wgmma, clusters and mma of the machine, whose device is the current one. A cudaError_t. */
+extern int32_t gpul__find_tensor_cores(gpul__machine *machine);
 /* Unpins the host memory through which edges pass, where nobody uses it. */
 extern void gpul__histogram_trim(void);
 extern int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *problem,
@@ -5171,7 +5173,7 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
         gpul__machine machine = GPUL_ZERO;
         cudaError_t e = cudaSuccess;
         machine.device = device->index;
-        if (!older) e = (cudaError_t)gpul__find_wgmma(&machine);
+        if (!older) e = (cudaError_t)gpul__find_tensor_cores(&machine);
         if (e != cudaSuccess) return gpul__cuda(e, function, "cudaFuncGetAttributes");
         gpul__append(out, machine.wgmma ? "    16-bit matrix products run on tensor cores\n"
                                         : "    better for this device: nvcc -arch=sm_90a\n");
@@ -6570,7 +6572,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
         *(transposed ? &problem.bias_m : &problem.bias_n) = bias->strides[0];
     }
 
-    status = gpul__cuda((cudaError_t)gpul__find_wgmma(&scope.machine), function, "looking for the kernels");
+    status = gpul__cuda((cudaError_t)gpul__find_tensor_cores(&scope.machine), function, "looking for the kernels");
     if (status == GPUL_OK && !gpul__plan_gemm(&plan, &problem, &scope.machine))
         status = gpul__left_out(function, "matmul");
     if (status != GPUL_OK || problem.M == 0 || problem.N == 0 || inner == 0 || outer == 0)

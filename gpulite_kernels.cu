@@ -449,19 +449,24 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__save(T
 template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
 static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
 
-/* Copies to shared memory that are complete when they are waited for: kCount elements, 4, 8 or 16 bytes in all, or zeros
- * where they do not exist. kCache: 16 bytes pass through the first cache, as 4 and 8 always do; where what a warp reads
- * straddles lines, they should. Where there is no cp.async (below compute capability 8.0, on the stand-in), the thread
- * copies at once. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define GPUL__COPIES_ASYNC
 #endif
+#ifndef GPULITE_CPU_STANDIN
+static __device__ __forceinline__ uint32_t gpul__shared_address(const void *p) {
+    return uint32_t(__cvta_generic_to_shared(p));
+}
+#endif
+/* Copies to shared memory that are complete when they are waited for: kCount elements, 4, 8 or 16 bytes in all, of which
+ * the first `exist` do; zeros stand for the others. kCache: 16 bytes pass through the first cache, as 4 and 8 always do;
+ * where what a warp reads straddles lines, they should. Where there is no cp.async (below compute capability 8.0, on the
+ * stand-in), the thread copies at once. */
 template <int kCount, bool kCache = false, typename T>
-static __device__ __forceinline__ void gpul__copy_to_shared(T *shared, const T *from, bool exist) {
+static __device__ __forceinline__ void gpul__copy_to_shared(T *shared, const T *from, int exist) {
 #ifdef GPUL__COPIES_ASYNC
     enum { kBytes = kCount * sizeof(T) };
-    const uint32_t to = uint32_t(__cvta_generic_to_shared(shared));
-    const int bytes = exist ? kBytes : 0; /* to read; the others become zeros */
+    const uint32_t to = gpul__shared_address(shared);
+    const int bytes = exist * int(sizeof(T)); /* to read */
     if (kBytes == 16 && !kCache)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
     else
@@ -470,7 +475,9 @@ static __device__ __forceinline__ void gpul__copy_to_shared(T *shared, const T *
                      : "memory");
 #else
     gpul__pack<T, kCount> pack = {};
-    if (exist) pack = gpul__load<kCount>(from);
+    if (exist == kCount) pack = gpul__load<kCount>(from);
+    else GPUL__UNROLL_FOR (int i = 0; i < kCount; ++i)
+            if (i < exist) pack.v[i] = from[i];
     gpul__save<kCount>(shared, pack);
 #endif
 }
@@ -2365,7 +2372,7 @@ static __device__ __forceinline__ void gpul__reduce_copy(gpul__none *, const gpu
 template <int kRows, typename T>
 static __device__ __forceinline__ void gpul__reduce_copy_vectors(T *to, const T *from, int step) {
     constexpr int kN = 16 / sizeof(T), kRow = 32 * kN;
-    GPUL__UNROLL_FOR (int u = 0; u < kRows; ++u) gpul__copy_to_shared<kN, true>(to + u * kRow, from + u * step, true);
+    GPUL__UNROLL_FOR (int u = 0; u < kRows; ++u) gpul__copy_to_shared<kN, true>(to + u * kRow, from + u * step, kN);
 }
 template <int kRows>
 static __device__ __forceinline__ void gpul__reduce_copy_vectors(gpul__none *, const gpul__none *, int) {}
@@ -2392,7 +2399,7 @@ static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const g
         x += offset;
         GPUL__UNROLL_FOR (int u = 0; u < kRows; ++u) {
             GPUL__UNROLL_FOR (int k = 0; k < kN; ++k, x += 32 * s.stride)
-                gpul__copy_to_shared<1>(to + u * kRow + k * 32, x, true);
+                gpul__copy_to_shared<1>(to + u * kRow + k * 32, x, 1);
             x += (step - kRow) * s.stride; /* fault: reduce-copies-rows */
         }
         return;
@@ -2413,7 +2420,7 @@ static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const g
                 offset[k] += int64_t(index[k]) * s.dim[d].x;
             }
         }
-        GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) gpul__copy_to_shared<1>(to + (c + k) * 32, x + offset[k], true);
+        GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) gpul__copy_to_shared<1>(to + (c + k) * 32, x + offset[k], 1);
     }
 }
 
@@ -7331,8 +7338,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_MATMUL
 
-extern "C" int32_t gpul__find_wgmma(gpul__machine *machine) {
-    machine->wgmma = 0;
+extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
+    machine->wgmma = machine->mma = 0;
     return 0;
 }
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *, const gpul__gemm_problem *, const gpul__machine *) { return 0; }
@@ -7633,7 +7640,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
         visit<kForm, kCount>(left, [&](int i, int distance, const T *from, bool exists) {
             if (kAsync) {
                 gpul__copy_to_shared<kCount, kTransposed>(to + distance, reinterpret_cast<const Compute *>(from),
-                                                          exists);
+                                                          exists ? int(kCount) : 0);
             } else {
                 held[kAsync ? 0 : i] = T();
                 if (exists) held[kAsync ? 0 : i] = *from;
@@ -7645,6 +7652,75 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
         GPUL__UNROLL_FOR (int i = 0; !kAsync && i < kElements; ++i)
             shared[shared_at + i % kBlock * shared_stride + i / kBlock * 8 * kPitch] =
                 gpul__gemm_widen(held[kAsync ? 0 : i], bf16);
+    }
+};
+
+/* The same of 16-bit elements, for mma: shared memory has them as global memory has. Where rows, or steps of K, begin at
+ * multiples of 16 bytes, cp.async copies eight elements at a time, and two where all begin at whole words. Others pass
+ * through registers, if the tile has them (kOdd). */
+template <int kTile, int kSlice, int kThreads, bool kOdd> struct gpul__gemm_pairs {
+    enum {
+        kPitch = kTile + 8, /* no bank conflict where eight rows of 16 bytes are read */
+        kPitchK = kSlice + 8,
+        kSize = (kSlice * kPitch > kTile * kPitchK ? kSlice * kPitch : kTile * kPitchK) / 2, /* in floats */
+        kElements = kTile * kSlice / kThreads,                                               /* of a thread */
+        kHeld = kOdd ? kElements / 2 : 1 /* else never used */
+    };
+    static_assert(kElements % 8 == 0, "whole accesses");
+    const uint16_t *next; /* as in gpul__gemm_operand */
+    int64_t access_stride, slice_stride;
+    int32_t k, outer, shared_at, shared_stride, step, rows;
+    int32_t vector; /* elements that are copied at a time: 8, 2, or 1 */
+    bool along_k;
+    uint16_t held[kHeld][2];
+
+    __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
+                                          int64_t stride_k, int64_t first_k, int32_t at_a_time, gpul_dtype) {
+        along_k = stride_k == 1;
+        vector = at_a_time;
+        rows = int32_t(extent - first < kTile ? extent - first : kTile);
+        const int count = vector == 8 ? 8 : 2, across = (along_k ? int(kSlice) : int(kTile)) / count,
+                  up = __ffs(across) - 1, contiguous = (int(threadIdx.x) & (across - 1)) * count,
+                  strided = int(threadIdx.x) >> up;
+        step = int(kThreads) >> up;
+        k = along_k ? contiguous : strided;
+        outer = along_k ? strided : contiguous;
+        access_stride = step * (along_k ? stride_outer : stride_k);
+        slice_stride = kSlice * stride_k;
+        shared_stride = step * (along_k ? int(kPitchK) : int(kPitch));
+        shared_at = along_k ? outer * kPitchK + k : k * kPitch + outer;
+        next = static_cast<const uint16_t *>(data) + (first + outer) * stride_outer + (first_k + k) * stride_k;
+    }
+    __device__ __forceinline__ int form() const { return 0; }
+    __device__ __forceinline__ uint16_t *in(float *shared) const {
+        return reinterpret_cast<uint16_t *>(shared) + shared_at;
+    }
+    template <int kCount>
+    __device__ __forceinline__ void copy(uint16_t *to, const uint16_t *from, int length, int height) const {
+        const int exist = length < 0 ? 0 : length < kCount ? length : kCount; /* fault: matmul-halves-ends */
+        GPUL__UNROLL_FOR (int i = 0; i < kElements / kCount; ++i, from += access_stride, to += shared_stride)
+            gpul__copy_to_shared<kCount>(to, from, i * step < height ? exist : 0);
+    }
+    template <int kForm> __device__ __forceinline__ void fetch(float *shared, int left) {
+        const int length = along_k ? left - k : rows - outer, height = along_k ? rows - outer : left - k;
+        const uint16_t *from = next;
+        if (vector == 8) {
+            copy<8>(in(shared), from, length, height);
+        } else if (vector == 2) {
+            copy<2>(in(shared), from, length, height);
+        } else {
+            GPUL__UNROLL_FOR (int i = 0; i < kHeld; ++i, from += access_stride) {
+                const int exist = i * step < height ? length : 0;
+                GPUL__UNROLL_FOR (int e = 0; e < 2; ++e) held[i][e] = e < exist ? from[e] : uint16_t(0);
+            }
+        }
+        next += slice_stride;
+    }
+    __device__ __forceinline__ void put(float *shared) const {
+        uint16_t *to = in(shared);
+        if (vector > 1) return;
+        GPUL__UNROLL_FOR (int i = 0; i < kHeld; ++i, to += shared_stride)
+            *reinterpret_cast<uint32_t *>(to) = held[i][0] | uint32_t(held[i][1]) << 16;
     }
 };
 
@@ -7680,13 +7756,16 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         kSteps = kSlice,
         kStepOfB = 0, /* the step in which B's copies are issued; A's are in the first */
         kStages = sizeof(T) == sizeof(Compute) ? kDepth : 2,
-        kTransposed = 1,
         kForms = sizeof(T) == sizeof(Compute) ? 4 : 1,
+        kChunk = 0, /* of gpul__gemm_halves */
+        kTensor = 0,
+        kOdd = 1,
         kVector = 4,
         kSums = kRows * kCols,
         kSplitK = int(kSums) < 128, /* split-K: large tiles have no registers for it */
         kPitch = kN + 4             /* of the whole tile in shared memory: a warp's vectors are in different banks */
     };
+    template <int kTile> using Operand = gpul__gemm_operand<T, kTile, kSlice, kThreads, true>;
     static_assert(kM % (kDown * kRows) == 0 && kN % (kAcross * kCols) == 0, "whole warps");
     Compute sum[kRows][kCols], x[2][kRows], y[2][kCols];
     int row, col;
@@ -7698,6 +7777,7 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         col = warp / (kM / (kDown * kRows)) * (kAcross * kCols) + (kDown == 8 ? of_4 : of_8) * 4;
         gpul__gemm_zero(sum);
     }
+    __device__ __forceinline__ void place(const Operand<kM> &, const Operand<kN> &, gpul_dtype) {}
     template <int kForm> __device__ __forceinline__ void load(int step, const Compute *a, const Compute *b) {
         GPUL__UNROLL_FOR (int i = 0; i < kRows; i += 4)
             gpul__gemm_read<4>(x[step % 2] + i, a + row + step * (kM + 4) + i * kDown);
@@ -7749,8 +7829,10 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kSteps = kSlice / kDeep,
         kStepOfB = kSteps - 1,
         kStages = kDepth,
-        kTransposed = 0,
         kForms = 8,
+        kChunk = 0,
+        kTensor = 0,
+        kOdd = 1,
         kVector = 2,
         kDown = kWarpM / 16,
         kAcross = kWarpN / 8,
@@ -7758,6 +7840,7 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kSplitK = int(kSums) < 64,
         kPitch = kN + 8
     };
+    template <int kTile> using Operand = gpul__gemm_operand<T, kTile, kSlice, kThreads, false>;
     static_assert(kAcross > 1 && kSteps % 2 == 0, "A is read behind the second product of a row; two places in turns");
     double sum[kDown][kAcross][4], x[kDown + 1][2][kLoaded], y[2][kAcross][kColumns][kLoaded];
     int row, col, g, t;
@@ -7770,6 +7853,7 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         col = warp / (kM / kWarpM) * kWarpN;
         gpul__gemm_zero(sum);
     }
+    __device__ __forceinline__ void place(const Operand<kM> &, const Operand<kN> &, gpul_dtype) {}
     template <int kForm> __device__ __forceinline__ void load_x(int i, int step, const double *a) {
         enum { kRow = kForm & 1 ? kSlice + 4 : 1, kStep = kForm & 1 ? 1 : kM + 4 };
         a += (row + i * 16 + g) * kRow + (step * kDeep + (kApart > 1 ? t : 0)) * kStep;
@@ -7837,11 +7921,228 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
     }
 };
 
+#ifdef GPULITE_CPU_STANDIN
+/* What Hopper's tensor cores do, for the stand-in. Sixteen factors: integers, and the exponents of their hidden bits */
+struct gpul__tensor_factors {
+    enum : int32_t { kCount = 16, kSpecial = 1 << 20, kNone = -(1 << 20) }; /* exponents: of infinities and NaN; of 0 */
+    int32_t significand[kCount], exponent[kCount];
+    uint16_t bits[kCount];
+    void set(int k, uint16_t x, bool bf16) {
+        const int places = bf16 ? 7 : 10, field = (x & 0x7fff) >> places, most = bf16 ? 255 : 31;
+        const int32_t size = (x & ((1 << places) - 1)) | int(field != 0) << places;
+        bits[k] = x;
+        significand[k] = x >> 15 ? -size : size;
+        exponent[k] = field == most ? int(kSpecial) : (field ? field : 1) - (bf16 ? 127 : 15);
+    }
+};
+/* x / 2^places toward zero */
+static inline int64_t gpul__cut_off(int64_t x, int places) {
+    return places <= 0 ? x * (int64_t(1) << -places) : places > 62 ? 0 : (x + (x < 0 ? (int64_t(1) << places) - 1 : 0)) >> places;
+}
+/* sum + a[0] b[0] + .. + a[15] b[15]. Products are exact and not normalised. They and the sum are cut off 25 places below
+ * the largest exponent among them, added up exactly, and rounded toward zero. */
+static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gpul__tensor_factors &b, bool bf16) {
+    typedef gpul__tensor_factors F;
+    const int places = bf16 ? 14 : 20; /* of a product */
+    const uint32_t bits = gpul__bits<uint32_t>(sum), field = bits >> 23 & 255;
+    const int32_t size = int32_t(bits & 0x7fffff) | int32_t(field != 0) << 23, of_sum = bits >> 31 ? -size : size,
+                  sum_exponent = int32_t(field ? field : 1) - 127;
+    int32_t product[F::kCount], exponent[F::kCount], any = 0;
+    for (int k = 0; k < F::kCount; ++k) product[k] = a.significand[k] * b.significand[k];
+    for (int k = 0; k < F::kCount; ++k) exponent[k] = a.exponent[k] + b.exponent[k];
+    for (int k = 0; k < F::kCount; ++k) any |= product[k] | (exponent[k] > 1000);
+    if (any == 0) return sum; /* zeros */
+    int32_t top = of_sum ? sum_exponent : int32_t(F::kNone), most = top;
+    for (int k = 0; k < F::kCount; ++k) {
+        const int32_t e = product[k] ? exponent[k] : int32_t(F::kNone);
+        top = e > top ? e : top;
+        most = exponent[k] > most ? exponent[k] : most;
+    }
+    if (field == 255 || most > 1000) { /* infinities and NaN */
+        for (int k = 0; k < F::kCount; ++k) {
+            if (a.exponent[k] == F::kSpecial || b.exponent[k] == F::kSpecial)
+                sum += gpul__gemm_widen(gpul__gemm_16{a.bits[k]}, bf16) * gpul__gemm_widen(gpul__gemm_16{b.bits[k]}, bf16);
+        }
+        return sum;
+    }
+    int64_t total = gpul__cut_off(of_sum, top - sum_exponent - 2);
+    for (int k = 0; k < F::kCount; ++k) total += gpul__cut_off(product[k], top - exponent[k] + places - 25);
+    /* 2^128 and more become infinite */
+    const double exact = double(total) * gpul__bits<double>(uint64_t(top - 25 + 1023) << 52);
+    const float nearest = float(exact);
+    if (fabs(double(nearest)) <= fabs(exact) || fabs(exact) >= gpul__bits<double>(0x47f0000000000000u)) return nearest;
+    return gpul__bits<float>(gpul__bits<uint32_t>(nearest) - 1); /* toward zero */
+}
+#endif
+
+/* 16-bit types by mma, from compute capability 8.0 on. A warp has 16 x 8 elements of C at a time, in lanes as
+ * gpul__gemm_mmas has them. Of each step of sixteen along K, ldmatrix brings a lane what it multiplies, whether the slice is
+ * contiguous along K or not. The stand-in adds up as Hopper's tensor cores do. kChunk: see gpul__gemm_kernel. */
+template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kLength, int kBlocks, int kDepth>
+struct gpul__gemm_halves {
+    typedef gpul__gemm_16 T;
+    typedef float Compute;
+    enum {
+        kM = kTileM,
+        kN = kTileN,
+        kThreads = (kM / kWarpM) * (kN / kWarpN) * 32,
+        kBlocksPerSM = kBlocks,
+        kSlice = kLength,
+        kDeep = 16, /* of a step along K */
+        kSteps = kSlice / kDeep,
+        kStepOfB = 0,
+        kStages = kDepth,
+        kForms = 1,
+        kChunk = 8192,
+        kTensor = 1,
+        kVector = 2,
+        kDown = kWarpM / 16,
+        kAcross = kWarpN / 8,
+        kSums = kDown * kAcross * 4,
+        kSplitK = 1,
+        kOdd = int(kSums) < 128, /* large tiles have no registers for elements on their way */
+        kPitch = kN + 8,
+        kPitchK = kSlice + 8 /* of operands */
+    };
+    template <int kTile> using Operand = gpul__gemm_pairs<kTile, kSlice, kThreads, (int(kSums) < 128)>;
+    static_assert(kAcross % 2 == 0 && kSteps % 2 == 0, "B is read in pairs of columns; two places in turns");
+    float sum[kDown][kAcross][4];
+    int row, col, g, t;
+#ifdef GPULITE_CPU_STANDIN
+    gpul__tensor_factors x[2][kDown][2], y[2][kAcross][2];
+#else
+    uint32_t x[2][kDown][4], y[2][kAcross][2];
+#endif
+    /* An operand in shared memory, in elements: from row to row of A or column to column of B, from step to step along K;
+     * and the lane's first element, of ldmatrix its row of one of four matrices of 8 x 8, side by side and below each
+     * other. */
+    struct Place {
+        int outer, k, at;
+        bool along_k;
+        template <typename X> __device__ __forceinline__ void find(const X &x, int first, int down, int on) {
+            const int r = int(threadIdx.x) % 8;
+            along_k = x.along_k;
+            outer = along_k ? int(X::kPitchK) : 1;
+            k = along_k ? 1 : int(X::kPitch);
+#ifndef GPULITE_CPU_STANDIN
+            at = (first + down + (along_k ? r : 0)) * outer + (on + (along_k ? 0 : r)) * k;
+#else
+            (void)down, (void)on, (void)r;
+            at = first * outer;
+#endif
+        }
+    } of_a, of_b;
+    bool bf16;
+
+    __device__ __forceinline__ void begin() {
+        const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+        g = lane / 4;
+        t = lane % 4;
+        row = warp % (kM / kWarpM) * kWarpM;
+        col = warp / (kM / kWarpM) * kWarpN;
+        gpul__gemm_zero(sum);
+    }
+    __device__ __forceinline__ void place(const Operand<kM> &a, const Operand<kN> &b, gpul_dtype dtype) {
+        const int one = int(threadIdx.x) / 8 % 2 * 8, other = int(threadIdx.x) / 16 % 2 * 8;
+        of_a.find(a, row, one, other);
+        of_b.find(b, col, other, one);
+        bf16 = dtype == GPUL_BF16;
+    }
+#ifndef GPULITE_CPU_STANDIN
+    /* Four matrices; transposed where the slice is not contiguous along K */
+    template <bool kTransposed>
+    static __device__ __forceinline__ void load_four(uint32_t &a, uint32_t &b, uint32_t &c, uint32_t &d, uint32_t from) {
+#ifdef GPUL__COPIES_ASYNC
+        if (kTransposed)
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+                         : "r"(from)
+                         : "memory");
+        else
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+                         : "r"(from)
+                         : "memory");
+#endif
+    }
+    template <bool kTransposed> __device__ __forceinline__ void load_x(int step, uint32_t from) {
+        GPUL__UNROLL_FOR (int i = 0; i < kDown; ++i) {
+            uint32_t(&to)[4] = x[step % 2][i];
+            load_four<kTransposed>(to[0], to[1], to[2], to[3], from + uint32_t(i * 32) * (kTransposed ? 1 : kPitchK));
+        }
+    }
+    template <bool kTransposed> __device__ __forceinline__ void load_y(int step, uint32_t from) {
+        GPUL__UNROLL_FOR (int j = 0; j < kAcross; j += 2) {
+            uint32_t(&to)[2] = y[step % 2][j], (&beside)[2] = y[step % 2][j + 1];
+            load_four<kTransposed>(to[0], to[1], beside[0], beside[1],
+                                   from + uint32_t(j * 16) * (kTransposed ? 1 : kPitchK));
+        }
+    }
+    template <int kForm> __device__ __forceinline__ void load(int step, const float *a, const float *b) {
+        const uint32_t from_a = gpul__shared_address(a) + uint32_t(of_a.at + step * kDeep * of_a.k) * 2,
+                       from_b = gpul__shared_address(b) + uint32_t(of_b.at + step * kDeep * of_b.k) * 2;
+        if (of_a.along_k) load_x<false>(step, from_a);
+        else load_x<true>(step, from_a);
+        if (of_b.along_k) load_y<false>(step, from_b);
+        else load_y<true>(step, from_b);
+    }
+    template <bool kBf16>
+    static __device__ __forceinline__ void multiply_one(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+#ifdef GPUL__COPIES_ASYNC
+        if (kBf16)
+            asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+        else
+            asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+    }
+#else
+    template <int kForm> void load(int step, const float *a, const float *b) {
+        const uint16_t *const from_a = reinterpret_cast<const uint16_t *>(a) + of_a.at + g * of_a.outer,
+                              *const from_b = reinterpret_cast<const uint16_t *>(b) + of_b.at + 2 * t * of_b.outer;
+        for (int k = 0; k < kDeep; ++k) {
+            const int at_a = (step * kDeep + k) * of_a.k, at_b = (step * kDeep + k) * of_b.k;
+            for (int i = 0; i < 2 * kDown; ++i)
+                x[step % 2][i / 2][i % 2].set(k, from_a[i * 8 * of_a.outer + at_a], bf16);
+            for (int j = 0; j < 2 * kAcross; ++j)
+                y[step % 2][j / 2][j % 2].set(k, from_b[(j / 2 * 8 + j % 2) * of_b.outer + at_b], bf16);
+        }
+    }
+    template <bool kBf16>
+    static void multiply_one(float (&c)[4], const gpul__tensor_factors (&a)[2], const gpul__tensor_factors (&b)[2]) {
+        for (int e = 0; e < 4; ++e) c[e] = gpul__tensor_add(c[e], a[e / 2], b[e % 2], kBf16);
+    }
+#endif
+    template <int kForm>
+    __device__ __forceinline__ void multiply(int step, int next, const float *a, const float *b) {
+        load<kForm>(next, a, b);
+        if (bf16) multiply_all<true>(step);
+        else multiply_all<false>(step);
+    }
+    template <bool kBf16> __device__ __forceinline__ void multiply_all(int step) {
+        GPUL__UNROLL_FOR (int i = 0; i < kDown; ++i) {
+            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j)
+                multiply_one<kBf16>(sum[i][j], x[step % 2][i], y[step % 2][j]);
+        }
+    }
+    template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
+        GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i) {
+            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j)
+                visit(row + i * 8 + g, col + j * 8 + 2 * t, &sum[i / 2][j][i % 2 * 2]);
+        }
+    }
+};
+
 /* Both operands' slices: a stage of the ring has A's, then B's. */
 template <typename S> struct gpul__gemm_operands {
     typedef typename S::Compute Compute;
-    typedef gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTransposed> A;
-    typedef gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTransposed> B;
+    typedef typename S::template Operand<S::kM> A;
+    typedef typename S::template Operand<S::kN> B;
     A a;
     B b;
     enum {
@@ -8118,7 +8419,31 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
     }
 }
 
-/* ---- the kernel for every GPU ---- */
+/* ---- the kernel for every GPU ----
+ *
+ * Tensor cores cut sums off. So what they add up in kChunk steps of K is added, with rounding, to the sum of the steps
+ * before. Meanwhile that is in the thread's own memory: K is seldom so long, and registers would be taken always. */
+template <typename S> struct gpul__gemm_promote {
+    float *before; /* unknown to the compiler, which would keep all in registers */
+    bool first, last;
+    __device__ __forceinline__ void operator()(int, int, float *sum) {
+        GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) {
+            if (!first) sum[g] += *before; /* fault: matmul-halves-promote */
+            if (!last) *before = sum[g], sum[g] = 0;
+            ++before;
+        }
+    }
+};
+template <typename S>
+static __device__ __forceinline__ void gpul__gemm_promote_sums(std::true_type, S &tile, float *before,
+                                                               bool first, bool last) {
+    gpul__gemm_promote<S> promote = {before, first, last};
+    gpul__wait_for_copies<0>(); /* the next chunk begins in the same stages */
+    __syncthreads();
+    tile.each(promote);
+}
+template <typename S>
+static __device__ __forceinline__ void gpul__gemm_promote_sums(std::false_type, S &, float *, bool, bool) {}
 
 template <typename S>
 static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
@@ -8127,6 +8452,9 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     const gpul__gemm_plan &plan = v.plan;
     typedef typename S::Compute Compute;
     GPUL_SHARED(Compute, shared);
+#if defined(__CUDA_ARCH__) && !defined(GPUL__COPIES_ASYNC)
+    if (S::kTensor) return; /* never launched there: see gpul__find_tensor_cores */
+#endif
 
     /* Raster order: tiles come in groups of rows, and column by column in a group. In 32 bits: a division of 64 bits is
      * a subroutine. */
@@ -8149,10 +8477,22 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
             *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
         const bool both = plan.a_vector && plan.b_vector;
-        operands.a.begin(a, first_m, p.M, p.a_row, p.a_col, begin, S::kForms > 4 ? both : plan.a_vector, p.dtype);
-        operands.b.begin(b, first_n, p.N, p.b_col, p.b_row, begin, S::kForms > 4 ? both : plan.b_vector, p.dtype);
-        const int form = operands.a.form() + 2 * operands.b.form() + (S::kForms > 4 && both ? 4 : 0);
-        gpul__gemm_mainloop_of<S, S::kForms - 1>(form, tile, operands, shared, length);
+        float before[int(S::kChunk) > 0 ? int(S::kSums) : 1];
+        int64_t done = 0;
+        GPUL__UNROLL_NOT
+        do {
+            const int64_t from = begin + done, left = length - done,
+                          chunk = int(S::kChunk) > 0 && left > S::kChunk ? int64_t(S::kChunk) : left;
+            operands.a.begin(a, first_m, p.M, p.a_row, p.a_col, from, S::kForms > 4 ? both : plan.a_vector, p.dtype);
+            operands.b.begin(b, first_n, p.N, p.b_col, p.b_row, from, S::kForms > 4 ? both : plan.b_vector, p.dtype);
+            tile.place(operands.a, operands.b, p.dtype);
+            const int form = operands.a.form() + 2 * operands.b.form() + (S::kForms > 4 && both ? 4 : 0);
+            gpul__gemm_mainloop_of<S, S::kForms - 1>(form, tile, operands, shared, chunk);
+            if (int(S::kChunk) > 0 && length > S::kChunk)
+                gpul__gemm_promote_sums(std::integral_constant<bool, (int(S::kChunk) > 0)>(), tile,
+                                        before + plan.scale_only, done == 0, chunk == left); /* + 0, to the compiler any */
+            done += chunk;
+        } while (int(S::kChunk) > 0 && done < length);
         if (S::kSplitK && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     }
     gpul__gemm_to_shared<S> to_shared = {shared, Compute(v.one)};
@@ -8775,7 +9115,7 @@ static __host__ __device__ inline uint32_t gpul__tensor_gathering(const gpul__ge
 
 #ifdef GPUL__HOPPER
 
-/* compiled for another target than sm_90a, the kernel is empty, and takes 32 threads at most: see gpul__find_wgmma */
+/* compiled for another target than sm_90a, the kernel is empty, and takes 32 threads at most: see gpul__find_tensor_cores */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define GPUL__TENSOR_BOUNDS(threads) __launch_bounds__(threads, 1)
 #else
@@ -8792,10 +9132,6 @@ static __device__ __forceinline__ uint32_t gpul__thread_again() {
     uint32_t x;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
     return x;
-}
-
-static __device__ __forceinline__ uint32_t gpul__shared_address(const void *p) {
-    return uint32_t(__cvta_generic_to_shared(p));
 }
 
 /* mbarriers, by their addresses in shared memory */
@@ -10087,7 +10423,9 @@ static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_cons
     if (depth) atomicMax(v.depth + blockIdx.y, depth);
 }
 
-/* ---- copies of operands that tensor maps cannot describe: each row begins at a multiple of 16 bytes ---- */
+#endif /* GPUL__HOPPER */
+
+/* ---- copies of operands of 16 bits whose rows begin anywhere: there each row begins at a multiple of 16 bytes ---- */
 
 struct gpul__tensor_copy {
     const void *from;
@@ -10124,8 +10462,6 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
         gpul__save<8>(to + row * c.to_pitch + vector * 8, eight);
     }
 }
-
-#endif /* GPUL__HOPPER */
 
 /* ---- the plan ---- */
 
@@ -10172,17 +10508,20 @@ struct gpul__gemm_tile {
     void (*kernel)(const gpul__gemm_view);
     int32_t m, n, threads, shared_bytes, blocks_per_sm;
     double busy, single;
-    int32_t alone, end, add;
+    int32_t alone, end, add, wait; /* wait: for operands that are not copied 16 bytes at a time, a step more */
     int32_t short_k; /* 0, or the most steps of K; then the kernel has no bias and no activation */
     bool thin;       /* gpul__gemm_thin_kernel */
+    bool tensor;     /* by mma: of 16-bit types; */
+    bool odd;        /* and of those that begin anywhere */
 };
 template <typename S>
-static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, int32_t alone, int32_t end,
-                                                    int32_t add) {
+static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, int32_t alone, int32_t end, int32_t add,
+                                                    int32_t wait = 0) {
     return gpul__gemm_tile{
         gpul__gemm_kernel<S>, S::kM, S::kN,  S::kThreads, int32_t(gpul__gemm_operands<S>::kSharedBytes),
         S::kBlocksPerSM,      busy,  single, alone,       end,
-        S::kSplitK ? add : 0, 0,     false};
+        S::kSplitK ? add : 0, wait,  0,      false,       S::kTensor != 0,
+        S::kOdd != 0};
 }
 template <typename T>
 static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(double busy, int32_t alone, int32_t end) {
@@ -10198,8 +10537,11 @@ static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(double busy, int32_t a
                            alone,
                            end,
                            0,
+                           0,
                            S::kSteps,
-                           false};
+                           false,
+                           false,
+                           true};
 }
 template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of() {
     typedef gpul__gemm_thin<T> S;
@@ -10215,12 +10557,16 @@ template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of()
                            4000,
                            100,
                            0,
+                           0,
+                           true,
+                           false,
                            true};
 }
 /* Shared memory of a block; of tiles for short K, what the steps take. */
 static inline int32_t gpul__gemm_shared_bytes(const gpul__gemm_tile &tile, int64_t K) {
     return tile.short_k ? tile.shared_bytes / tile.short_k * int32_t(gpul__round_up(K, 4)) : tile.shared_bytes;
 }
+typedef gpul__gemm_halves<128, 128, 64, 64, 32, 2, 4> gpul__gemm_large_halves;
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
 enum { gpul__gemm_tile_count = 8 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
@@ -10241,7 +10587,10 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
          gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(13.5, 14 / 256., 20, 950, 200),
          gpul__gemm_short_tile_of<double>(85, 20, 1500), gpul__gemm_thin_tile_of<double>()},
         {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500),
-         gpul__gemm_thin_tile_of<gpul__gemm_16>()}};
+         gpul__gemm_thin_tile_of<gpul__gemm_16>(),
+         gpul__gemm_tile_of<gpul__gemm_large_halves>(28, 9 / 256., 36, 6500, 900, 12),
+         gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 32, 3, 4>>(13.5, 7 / 256., 12, 2250, 500, 14),
+         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 3, 4>>(6.25, 4 / 256., 7, 1300, 100, 7)}};
     return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
 
@@ -10281,8 +10630,9 @@ static inline double gpul__gemm_time(const gpul__gemm_tile &tile, double singles
                                      int64_t part, int64_t sms) {
     const int64_t mine = gpul_ceil_div(tiles * splits, sms), warps = tile.threads / 32, room = tile.blocks_per_sm;
     const auto step = [&](int64_t blocks) {
-        const double all = double((blocks * warps + 3) / 4 * 4) / double(warps) * (tile.busy + tile.single * singles);
-        return all > tile.alone ? all : tile.alone;
+        const double all = double((blocks * warps + 3) / 4 * 4) / double(warps) * (tile.busy + tile.single * singles),
+                     alone = tile.alone + (singles > 0 ? tile.wait : 0);
+        return all > alone ? all : alone;
     };
     const double steps = mine > room && mine < 2 * room ? step(room) + step(mine - room) : step(mine);
     const double time = double(part) * steps + double(mine) * tile.end;
@@ -10294,12 +10644,14 @@ static inline double gpul__gemm_time(const gpul__gemm_tile &tile, double singles
 static inline int32_t gpul__gemm_singles(gpul_dtype dtype, bool along_k, bool vector) {
     return vector && (!along_k || dtype == GPUL_F64) ? 0 : along_k ? 2 : 1;
 }
-/* The tile that takes least. shared_bytes: what a block may have. */
-static int32_t gpul__gemm_best_tile(const gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t part, int64_t sms,
-                                    int64_t shared_bytes) {
+/* The tile that takes least, and how many cycles. shared_bytes: what a block may have. */
+static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *plan, const gpul__gemm_problem *p,
+                                    int64_t part, int64_t sms, int64_t shared_bytes) {
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
-    const int32_t of_a = gpul__gemm_singles(p->dtype, p->a_col == 1, plan->a_vector != 0),
-                  of_b = gpul__gemm_singles(p->dtype, p->b_row == 1, plan->b_vector != 0);
+    const auto singles = [&](bool along_k, int32_t vector) { /* mma: see gpul__mma_plan */
+        return plan->mma ? vector == 8 ? 0 : vector == 2 ? 1 : 5 : gpul__gemm_singles(p->dtype, along_k, vector != 0);
+    };
+    const int32_t of_a = singles(p->a_col == 1, plan->a_vector), of_b = singles(p->b_row == 1, plan->b_vector);
     double least = 1e300;
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
@@ -10309,7 +10661,9 @@ static int32_t gpul__gemm_best_tile(const gpul__gemm_plan *plan, const gpul__gem
             tile.alone /= 2;
             tile.end /= 2;
         }
-        if ((plan->splits > 1 && !tile.add) || tile.thin != gpul__gemm_is_thin(p)) continue;
+        if ((plan->splits > 1 && !tile.add) || tile.thin != gpul__gemm_is_thin(p) || tile.tensor != (plan->mma != 0))
+            continue;
+        if (plan->mma && !tile.odd && (plan->a_vector == 1 || plan->b_vector == 1)) continue;
         if (tile.short_k && (part > tile.short_k || p->bias || p->activation)) continue;
         if (gpul__gemm_shared_bytes(tile, part) > shared_bytes) continue;
         const int64_t count = tile.thin && p->M < p->N ? gpul__gemm_tiles_in(p->N, p->M, tile.m, tile.n)
@@ -10321,6 +10675,7 @@ static int32_t gpul__gemm_best_tile(const gpul__gemm_plan *plan, const gpul__gem
         least = time;
         best = i;
     }
+    *shortest = least;
     return best;
 }
 /* How many tiles of m x n C has, or C^T, whichever is fewer: splits are the same for both. */
@@ -10361,7 +10716,7 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     double shortest = 1e300;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];
-        if ((tile.short_k && p->K > tile.short_k) || tile.thin != gpul__gemm_is_thin(p)) continue;
+        if ((tile.short_k && p->K > tile.short_k) || tile.thin != gpul__gemm_is_thin(p) || tile.tensor) continue;
         const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n) * batch, warps = tile.threads / 32;
         if (double(count * p->K) * tile.busy > shortest * double(sms)) continue;
         /* results do not depend on how operands are copied: as many elements alone as there are on average */
@@ -10373,18 +10728,12 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
 }
 
-/* gpul__gemm_kernel, _short_kernel and _thin_kernel: the splits, and the tile that then takes least. */
-static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
+/* Of a plan that has splits, and says which operands are copied by vectors: the tile that takes least, the grid, and
+ * scratch memory. Returns about how many cycles it takes. */
+static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t element = gpul__bytes_of(p->dtype);
-    plan->scale_only = gpul__gemm_scales_only(p);
-    plan->splits = 1;
-    plan->part = p->K;
-    if (!plan->scale_only && p->M > 0 && p->N > 0)
-        gpul__plain_split(plan, p, gpul__gemm_sms); /* fault: matmul-ieee-parts-by-machine */
-    plan->a_vector = gpul__gemm_by_vectors(a, element, p->a_col == 1);
-    plan->b_vector = gpul__gemm_by_vectors(b, element, p->b_row == 1);
-    plan->tile = gpul__gemm_best_tile(plan, p, plan->scale_only ? 0 : plan->part, machine->sms,
+    double time;
+    plan->tile = gpul__gemm_best_tile(&time, plan, p, plan->scale_only ? 0 : plan->part, machine->sms,
                                       machine->shared_optin > 49152 ? machine->shared_optin : 49152);
     const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[plan->tile];
     const bool turned = tile.thin && p->M < p->N; /* as gpul__gemm_thin_kernel takes it */
@@ -10412,6 +10761,19 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
         plan->scratch_bytes = plan->batch * bytes; /* fault: batch-scratch */
     }
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
+    return time;
+}
+/* gpul__gemm_kernel, _short_kernel and _thin_kernel */
+static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const int64_t element = gpul__bytes_of(p->dtype);
+    plan->scale_only = gpul__gemm_scales_only(p);
+    plan->splits = 1;
+    plan->part = p->K;
+    if (!plan->scale_only && p->M > 0 && p->N > 0)
+        gpul__plain_split(plan, p, gpul__gemm_sms); /* fault: matmul-ieee-parts-by-machine */
+    plan->a_vector = gpul__gemm_by_vectors(gpul__gemm_a(p), element, p->a_col == 1);
+    plan->b_vector = gpul__gemm_by_vectors(gpul__gemm_b(p), element, p->b_row == 1);
+    gpul__plain_plan_tile(plan, p, machine);
 }
 
 /* A tile of gpul__tensor_kernel: 128 or 64 rows, 32 to 256 columns; and the cluster's tiles below each other and beside
@@ -10569,12 +10931,17 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, const gpul__tensor_way
     plan->scratch_bytes = plan->b_at + b_bytes * (p->b_batch ? plan->batch : 1);
 }
 
+/* Does every row begin at a multiple of so many bytes? */
+static inline bool gpul__gemm_aligned_rows(const gpul__gemm_matrix &x, int64_t element, int64_t bytes) {
+    return gpul__aligned(x.data, size_t(bytes)) && /* fault: matmul-misaligned-map */
+           x.steps * element % bytes == 0 &&       /* fault: batch-map */
+           (x.rows == 1 || x.pitch * element % bytes == 0);
+}
 /* Can a tensor map describe the matrix? */
 static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x, int64_t element) {
-    const int64_t most = int64_t(1) << 39; /* bytes from row to row, and from matrix to matrix */
-    return gpul__aligned(x.data, 16) &&    /* fault: matmul-misaligned-map */
-           x.steps * element % 16 == 0 && x.steps < most / element && /* fault: batch-map */
-           (x.rows == 1 || (x.pitch >= x.dense && x.pitch * element % 16 == 0 && x.pitch < most / element));
+    const int64_t most = (int64_t(1) << 39) / element; /* from row to row, and from matrix to matrix */
+    return gpul__gemm_aligned_rows(x, element, 16) && x.steps < most &&
+           (x.rows == 1 || (x.pitch >= x.dense && x.pitch < most));
 }
 
 /* Do lines of 128 bytes that bulk copies ask for straddle two in memory? */
@@ -10583,9 +10950,9 @@ static inline bool gpul__tensor_straddles(const gpul__gemm_matrix &x, int64_t el
 }
 
 /* Splits, a function of the shape alone and the same for C and C^T. Those to choose from are none, with any tile, and with
- * some tiles as many as fill the GPU, or a cluster. */
-static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
-                               const gpul__machine &machine) {
+ * some tiles as many as fill an H200, or a cluster. It has room for 66 clusters of two blocks, 30 of four, 15 of eight. */
+static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice) {
+    const gpul__machine machine = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}, 1};
     const int64_t long_side = p->M > p->N ? p->M : p->N, short_side = p->M > p->N ? p->N : p->M;
     gpul__tensor_task task = {long_side, short_side, 1, 1, gpul_ceil_div(p->K, slice), true, true, false, {}};
     task.set_room(machine);
@@ -10616,11 +10983,57 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
     }
 }
 
-/* gpul__tensor_kernel for 16-bit types and TF32. Splits and tile are those that take least. An operand that tensor maps
+/* About what copies of A and B take, of so many bytes, in nanoseconds: another launch, and what is read and written */
+static inline double gpul__copies_time(const gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t a_bytes,
+                                       int64_t b_bytes) {
+    const double bytes = double(p->a_batch ? plan->batch : 1) * double(a_bytes) +
+                         double(p->b_batch ? plan->batch : 1) * double(b_bytes);
+    return bytes > 0 ? 5000 + bytes / 1370 : 0;
+}
+
+/* gpul__gemm_kernel for 16-bit types on tensor cores, by mma, of a plan that has gpul__tensor_kernel's splits, so that a
+ * Hopper GPU gives the same bits with both. a_vector, b_vector: how many elements are copied at a time, 8, 2 or 1.
+ * Operands whose rows do not begin at multiples of 16 bytes are copied first to where they do, if that takes less. False
+ * if all takes more nanoseconds than `most`. */
+static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine, double most) {
+    const gpul__gemm_matrix x[2] = {gpul__gemm_a(p), gpul__gemm_b(p)};
+    const gpul__gemm_plan before = *plan;
+    int32_t vector[2];
+    bool found = false;
+    for (int i = 0; i < 2; ++i)
+        vector[i] = gpul__gemm_aligned_rows(x[i], 2, 16) ? 8 : gpul__gemm_aligned_rows(x[i], 2, 4) ? 2 : 1;
+    for (int copied = 0; copied < 4; ++copied) {
+        int64_t pitch[2], bytes[2];
+        if ((copied & 1 && vector[0] == 8) || (copied & 2 && vector[1] == 8)) continue;
+        for (int i = 0; i < 2; ++i) {
+            pitch[i] = copied >> i & 1 ? gpul__round_up(x[i].dense, 64) : 0;
+            bytes[i] = x[i].rows * pitch[i] * 2;
+        }
+        gpul__gemm_plan next = before;
+        next.mma = 1;
+        next.a_pitch = pitch[0];
+        next.b_pitch = pitch[1];
+        next.a_vector = pitch[0] ? 8 : vector[0]; /* fault: matmul-mma-vector */
+        next.b_vector = pitch[1] ? 8 : vector[1];
+        gpul__limit_batch(&next, (p->a_batch ? bytes[0] : 0) + (p->b_batch ? bytes[1] : 0));
+        const double cycles = gpul__plain_plan_tile(&next, p, machine),
+                     time = cycles / 1.7 + gpul__copies_time(&next, p, bytes[0], bytes[1]);
+        if (!(time < most)) continue;
+        next.a_at = gpul__round_up(next.scratch_bytes, 256); /* behind the partial sums */
+        next.b_at = next.a_at + gpul__round_up(bytes[0] * (p->a_batch ? next.batch : 1), 256);
+        if (copied) next.scratch_bytes = next.b_at + bytes[1] * (p->b_batch ? next.batch : 1);
+        most = time;
+        *plan = next;
+        found = true;
+    }
+    return found;
+}
+
+/* gpul__tensor_kernel for 16-bit types and TF32, of a plan that has the splits; the tile is the one that takes least. An operand that tensor maps
  * cannot describe is copied. Of 16-bit types one or both are gathered instead, with the smallest tile, where that takes
  * less. One operand of TF32 that is not dense along K passes through registers; if it is B, A and B change places; if
  * both are, the smaller one is copied. */
-static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+static double gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
     const bool wide = p->dtype == GPUL_F32;
@@ -10635,9 +11048,6 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     /* not of TF32, for which plans were no better; nor of copies, whose rows are whole lines */
     const bool straddles[2] = {!wide && !copy_a && gpul__tensor_straddles(a, element),
                                !wide && !copy_b && gpul__tensor_straddles(b, element)};
-    /* splits are those of an H200, which has room for 66 clusters of two blocks, 30 of four, 15 of eight */
-    const gpul__machine h200 = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}};
-    gpul__tensor_split(plan, p, slice, h200); /* fault: matmul-parts-by-machine */
     const int64_t part_slices = gpul_ceil_div(plan->part, slice);
     const bool turned = plan->held == 2; /* A and B change places */
     gpul__tensor_task task = {turned ? p->N : p->M,
@@ -10657,14 +11067,11 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     double least = best.time;
     const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
                   b_bytes = plan->b_pitch * (wide ? p->N : b.rows) * element;
-    /* another launch, and what is read and written again */
-    const auto with_copies = [&](double time, bool of_a, bool of_b) {
-        const double bytes = (of_a ? double(p->a_batch ? plan->batch : 1) * double(a_bytes) : 0) +
-                             (of_b ? double(p->b_batch ? plan->batch : 1) * double(b_bytes) : 0);
-        return bytes > 0 ? time + 5000 + bytes / 1370 : time;
+    const auto with_copies = [&](double time, int32_t copied) {
+        return time + gpul__copies_time(plan, p, copied & 1 ? a_bytes : 0, copied & 2 ? b_bytes : 0);
     };
     const int32_t unmapped = wide ? 0 : (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0);
-    if (unmapped) least = with_copies(least, unmapped & 1, unmapped & 2);
+    least = with_copies(least, unmapped);
     task.clusters = task.straddles_m = task.straddles_n = task.boxes = false;
     task.gathers = true;
     for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
@@ -10674,8 +11081,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
                       of_slice =
                           gathering > 1 ? gathering * gpul__tensor_gather_time : int32_t(gpul__tensor_gather_alone);
         gpul__tensor_consider(&way, task, 64, 64, of_slice);
-        const int32_t copied = unmapped & ~gathers;
-        const double time = with_copies(way.time, copied & 1, copied & 2);
+        const double time = with_copies(way.time, unmapped & ~gathers);
         if (!(time < least)) continue;
         least = time;
         best = way;
@@ -10688,6 +11094,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     if (plan->batch > room) plan->batch = room;
     gpul__tensor_plan_tile(plan, best, part_slices, plan->gathers & 1 ? 0 : a_bytes, plan->gathers & 2 ? 0 : b_bytes, p,
                            machine);
+    return least;
 }
 
 /* The plan of gpul__gemm_kernel for emulated f32, which the data may need. It is made twice, for the memory and for the
@@ -10748,8 +11155,8 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
     plan->scratch_bytes = plan->b_at + b_copies * p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
 }
 
-/* Which kernel: tensor cores for 16-bit types and TF32, where numbers of tiles and coordinates fit in 32 bits. But not,
- * of 16-bit types, for short K, where C takes the time (of a wide C, bulk copies are the faster way there), nor for few
+/* Which kernel: tensor cores for 16-bit types and TF32, Hopper's where numbers of tiles and coordinates fit in 32 bits.
+ * But not, of 16-bit types, for short K, where C takes the time (of a wide C, bulk copies are the faster way there), nor for few
  * rows or columns, where an operand does; nor for small products, for which the host would take longer to make tensor
  * maps. Emulation packs two dimensions and saves with all three: it takes large products. */
 static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
@@ -10760,16 +11167,24 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
                         p->K < k_most && double(p->M) * double(p->N) < tiles_most;
     const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
     const bool wide = p->M >= 256 && p->N >= 256 && double(p->M) * double(p->N) >= 4194304; /* 2^22 */
+    const bool halves = gpul__bytes_of(p->dtype) == 2 && (p->K > 16 || (p->K > 12 && wide)) && !gpul__gemm_is_thin(p) &&
+                        (p->K >= 128 || size >= 262144); /* 2^18 */
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
     if (gpul__gemm_scales_only(p)) gpul__plain_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
         gpul__emulated_plan(plan, p, machine);
-    else if (tensor &&
-             (p->math == GPUL_MATH_TF32 || (gpul__bytes_of(p->dtype) == 2 && (p->K > 16 || (p->K > 12 && wide)) &&
-                                            !gpul__gemm_is_thin(p) && (p->K >= 128 || size >= 262144)))) /* 2^18 */
+    else if (tensor && p->math == GPUL_MATH_TF32) {
+        gpul__tensor_split(plan, p, gpul__tensor_slice / 4);
         gpul__tensor_plan(plan, p, machine);
+    } else if (halves && (tensor || machine->mma) && p->M > 0 && p->N > 0) {
+        gpul__tensor_split(plan, p, gpul__tensor_slice / 2); /* fault: matmul-parts-by-machine */
+        gpul__gemm_plan by_mma = *plan;
+        /* small products take less by mma: with fewer steps before the first one and after the last */
+        const double most = tensor ? gpul__tensor_plan(plan, p, machine) * 0.95 + 350 : 1e300;
+        if (machine->mma && gpul__mma_plan(&by_mma, p, machine, most)) *plan = by_mma;
+    }
     else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
     else gpul__plain_plan(plan, p, machine);
 }
@@ -10850,6 +11265,55 @@ static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, void *a, v
     return gpul__launch_early(machine->device, gpul__gemm_pack,
                               gpul__dim(most < blocks ? most : blocks, 2, uint32_t(batch)), gpul__dim(256), 0, stream,
                               pack);
+}
+
+/* Copies operands that have a pitch in the plan: those of 16 bits as they are, those of TF32 rounded and dense along K.
+ * x: A and B, then the copies */
+static int32_t gpul__launch_copies(const gpul__gemm_view &v, gpul__gemm_matrix (&x)[2], void *scratch,
+                                   const gpul__machine *machine, gpul_stream stream) {
+    const gpul__gemm_problem &p = v.problem;
+    const int64_t pitch[2] = {v.plan.a_pitch, v.plan.b_pitch}, at[2] = {v.plan.a_at, v.plan.b_at};
+    const bool wide = p.dtype == GPUL_F32;
+    gpul__tensor_copies copies;
+    void *to[2] = {0, 0};
+    int64_t most = 0; /* elements of a copy */
+    for (int i = 0; i < 2; ++i) {
+        copies.of[i] = gpul__tensor_copy{x[i].data, 0, x[i].dense, x[i].rows, x[i].pitch, pitch[i], x[i].batch};
+        if (!pitch[i]) continue;
+        x[i].data = to[i] = static_cast<char *>(scratch) + at[i];
+        copies.of[i].to = static_cast<uint16_t *>(to[i]);
+        if (wide) {
+            x[i].dense = p.K;
+            x[i].rows = i ? p.N : p.M;
+        }
+        x[i].pitch = pitch[i];
+        if (x[i].batch) x[i].batch = x[i].rows * pitch[i];
+        if (x[i].rows * pitch[i] > most) most = x[i].rows * pitch[i];
+    }
+    if (most == 0) return 0;
+    if (wide) {
+        gpul__pack_view pack = gpul__pack_operands(&p);
+        return gpul__launch_pack(pack, gpul__pack_rounded, to[0], to[1], gpul__round_up(p.K, 64) * 4,
+                                 gpul__batch_of(p), machine, stream);
+    }
+    gpul_dim3 grid = gpul_grid_1d(most / 8, 256);
+    grid.y = 2;
+    grid.z = gpul__batch_of(p);
+    return gpul__launch_early(v.plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
+}
+
+/* gpul__gemm_kernel on tensor cores, of operands or copies */
+static int32_t gpul__launch_mma(gpul__gemm_view &v, void *scratch, const gpul__machine *machine, gpul_stream stream) {
+    gpul__gemm_problem &p = v.problem;
+    gpul__gemm_matrix x[2] = {gpul__gemm_a(&p), gpul__gemm_b(&p)};
+    const int32_t status = gpul__launch_copies(v, x, scratch, machine, stream);
+    p.A = x[0].data;
+    p.B = x[1].data;
+    (p.a_col == 1 ? p.a_row : p.a_col) = x[0].pitch;
+    (p.b_row == 1 ? p.b_col : p.b_row) = x[1].pitch;
+    p.a_batch = x[0].batch;
+    p.b_batch = x[1].batch;
+    return status ? status : gpul__launch_plain(v, stream);
 }
 
 #ifdef GPUL__HOPPER
@@ -10947,34 +11411,18 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
                                  gpul__tensor_memory, stream, map[0], map[1], map[2], map[3], v);
 }
 
-/* 16-bit types and TF32. An operand that has a pitch in the plan is copied first. */
+/* 16-bit types and TF32 */
 static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul__machine *machine,
                                    gpul_stream stream) {
     const gpul__gemm_problem &p = v.problem;
     const gpul__gemm_plan &plan = v.plan;
-    const int64_t pitch[2] = {plan.a_pitch, plan.b_pitch}, at[2] = {plan.a_at, plan.b_at},
-                  element = gpul__bytes_of(p.dtype);
+    const int64_t pitch[2] = {plan.a_pitch, plan.b_pitch}, element = gpul__bytes_of(p.dtype);
     const bool wide = p.dtype == GPUL_F32;
     gpul__gemm_matrix x[2] = {gpul__gemm_a(&p), gpul__gemm_b(&p)};
-    gpul__tensor_copies copies;
     CUtensorMap map[4];
-    void *to[2] = {0, 0};
-    int64_t most = 0; /* elements of a copy */
-    int32_t status = 0;
+    int32_t status = gpul__launch_copies(v, x, scratch, machine, stream);
     memset(map, 0, sizeof map);
     for (int i = 0; i < 2; ++i) {
-        copies.of[i] = gpul__tensor_copy{x[i].data, 0, x[i].dense, x[i].rows, x[i].pitch, pitch[i], x[i].batch};
-        if (pitch[i]) {
-            x[i].data = to[i] = static_cast<char *>(scratch) + at[i];
-            copies.of[i].to = static_cast<uint16_t *>(to[i]);
-            if (wide) {
-                x[i].dense = p.K;
-                x[i].rows = i ? p.N : p.M;
-            }
-            x[i].pitch = pitch[i];
-            if (x[i].batch) x[i].batch = x[i].rows * pitch[i];
-            if (x[i].rows * pitch[i] > most) most = x[i].rows * pitch[i];
-        }
         /* a block's share of the lines of a box, which are rows of the tile, or steps of K */
         const bool of_b = (plan.held == 2) != (i == 1), across = (i ? p.b_row : p.a_col) != 1 && !(wide && pitch[i]);
         const int32_t lines = across ? int32_t(gpul__tensor_slice / element) : of_b ? plan.tile_n : plan.tile_m;
@@ -10990,16 +11438,6 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
         gpul__gemm_matrix c = gpul__gemm_c(&p);
         c.dense = p.N;
         status = gpul__tensor_map(&map[3], c, p.batch, element, 64, int32_t(plan.c_bulk * element));
-    }
-    if (!status && most > 0 && wide) {
-        gpul__pack_view pack = gpul__pack_operands(&p);
-        status = gpul__launch_pack(pack, gpul__pack_rounded, to[0], to[1], gpul__round_up(p.K, 64) * 4,
-                                   gpul__batch_of(p), machine, stream);
-    } else if (!status && most > 0) {
-        gpul_dim3 grid = gpul_grid_1d(most / 8, 256);
-        grid.y = 2;
-        grid.z = gpul__batch_of(p);
-        status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
     }
     if (status) return status;
     return gpul__launch_tensor_kernel(v, gpul__tensor_slice / element, map, stream);
@@ -11072,24 +11510,32 @@ static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem
     return status ? status : gpul__launch_plain(v, stream);
 }
 
-/* Does gpul__tensor_kernel run on the machine's device, the current one, and how many of its clusters at a time? It does
- * where this file was compiled for sm_90a and the driver makes tensor maps. Found out once a device. */
-extern "C" int32_t gpul__find_wgmma(gpul__machine *machine) {
-    machine->wgmma = 0;
-#ifdef GPUL__HOPPER
+/* Which tensor cores run on the machine's device, the current one: mma where this file was compiled for compute capability
+ * 8.0 or later; gpul__tensor_kernel where it was for sm_90a and the driver makes tensor maps, and how many of its clusters
+ * at a time. Found out once a device. */
+extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
     static std::atomic<uint64_t>
-        known[64]; /* 0: not yet; bits 0 and 1: known, wgmma; then 16 for each size of clusters */
+        known[64]; /* 0: not yet; bits 0 to 2: known, wgmma, mma; then 16 for each size of clusters */
     const int32_t device = machine->device;
+    machine->wgmma = machine->mma = 0;
     if (device < 0 || device >= 64) return 0;
     uint64_t answer = known[device].load(std::memory_order_relaxed);
     if (answer == 0) {
-        const void *const kernel = gpul__address(gpul__tensor_functions[0]);
+#ifdef GPULITE_CPU_STANDIN
+        answer = 1 | 4;
+#else
         cudaFuncAttributes attributes;
+        int32_t status =
+            int32_t(cudaFuncGetAttributes(&attributes, gpul__address(gpul__gemm_kernel<gpul__gemm_large_halves>)));
+        if (status) return status;
+        answer = attributes.ptxVersion >= 80 ? 1 | 4 : 1;
+#endif
+#ifdef GPUL__HOPPER
+        const void *const kernel = gpul__address(gpul__tensor_functions[0]);
         gpul__tensor_encoder encoder;
-        int32_t status = int32_t(cudaFuncGetAttributes(&attributes, kernel));
+        status = int32_t(cudaFuncGetAttributes(&attributes, kernel));
         if (!status) status = gpul__find_encoder(&encoder);
         if (status) return status;
-        answer = 1;
         if (attributes.maxThreadsPerBlock >= gpul__tensor_threads && encoder) {
             answer |= 2;
             for (int32_t i = 0; i < 3 && !status; ++i) {
@@ -11099,11 +11545,12 @@ extern "C" int32_t gpul__find_wgmma(gpul__machine *machine) {
             }
             if (status) return status;
         }
+#endif
         known[device].store(answer, std::memory_order_relaxed);
     }
     machine->wgmma = int32_t(answer >> 1 & 1);
+    machine->mma = int32_t(answer >> 2 & 1);
     for (int32_t i = 0; i < 3; ++i) machine->clusters[i] = int32_t(answer >> (16 + 16 * i) & 0xffff);
-#endif
     return 0;
 }
 
@@ -11118,6 +11565,7 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
     v.counters = counters;
     v.one = 1;
     v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->promoted_at);
+    if (plan->mma) return gpul__launch_mma(v, scratch, machine, stream);
     if (!plan->tensor)
         return plan->packed ? gpul__launch_rounded(v, problem, machine, scratch, stream)
                             : gpul__launch_plain(v, stream);

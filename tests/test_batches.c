@@ -366,6 +366,7 @@ static void test_plans(void) {
         machine.sms = 1 + (int32_t)rng_below(200);
         machine.shared_optin = 232448;
         machine.wgmma = (int32_t)rng_below(2);
+        machine.mma = machine.wgmma || rng_below(2);
         p.dtype = types[rng_below(4)];
         p.M = 1 + (int64_t)ldexp(rng_unit(), (int)rng_below(13));
         p.N = 1 + (int64_t)ldexp(rng_unit(), (int)rng_below(13));
@@ -382,12 +383,12 @@ static void test_plans(void) {
         p.c_steps = p.c_batch = p.M * p.N + rng_below(2);
         gpul__plan_gemm(&many, &p, &machine);
         good = one.batch == 1 && many.batch >= 1 && many.batch <= p.batch && many.batch <= 65535;
-        good = good && many.splits == one.splits && many.part == one.part && many.tensor == one.tensor &&
-               many.packed == one.packed;
+        good = good && many.splits == one.splits && many.part == one.part && many.packed == one.packed &&
+               (many.tensor || many.mma) == (one.tensor || one.mma);
         /* a stack that is not aligned as one product is may have other tiles; then as many bytes as these have */
-        good = good && (many.scratch_bytes <= one.scratch_bytes || many.batch > 1 || many.tensor ||
+        good = good && (many.scratch_bytes <= one.scratch_bytes || many.batch > 1 || many.tensor || many.mma ||
                         (many.tile != one.tile && !many.packed));
-        if (!many.tensor && !many.packed)
+        if (!many.tensor && !many.packed && !many.a_pitch && !many.b_pitch)
             good = good && many.scratch_bytes == (many.splits > 1
                                                       ? many.batch * many.splits * many.tiles_m * many.tiles_n *
                                                             many.tile_m * many.tile_n * (p.dtype == GPUL_F64 ? 8 : 4)
@@ -397,12 +398,14 @@ static void test_plans(void) {
                         many.scratch_bytes <= one.scratch_bytes + (160 << 20) +
                                                   (many.a_pitch * p.M + many.b_pitch * (p.K > p.N ? p.K : p.N)) * 4);
         if (!many.tensor && !many.packed && many.batch > 1)
-            good = good && many.counters % many.batch == 0 && many.scratch_bytes % many.batch == 0;
+            good = good && many.counters % many.batch == 0 &&
+                   (many.a_pitch || many.b_pitch || many.scratch_bytes % many.batch == 0);
         if (many.tensor && many.batch > 1)
             good = good &&
                    (!many.a_pitch) <= (p.a_steps * (int64_t)gpul_dtype_size(p.dtype) % 16 == 0 || many.gathers) &&
                    (!many.c_bulk || p.c_steps % 8 == 0);
-        if (!many.tensor && !many.packed && many.a_vector)
+        if (many.mma && !many.a_pitch) good = good && p.a_steps % many.a_vector == 0;
+        if (!many.tensor && !many.packed && !many.mma && many.a_vector)
             good =
                 good && p.a_steps * (int64_t)gpul_dtype_size(p.dtype) % (gpul_dtype_size(p.dtype) == 2 ? 8 : 16) == 0;
         stacks += many.batch > 1;

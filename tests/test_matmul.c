@@ -397,7 +397,7 @@ static void test_chain(void) {
     }
 }
 
-/* ---- tensor cores: f16 and bf16 on Hopper, where they add up exactly what is computed here ---- */
+/* ---- tensor cores: f16 and bf16 on Hopper, and on the stand-in, which add up exactly what is computed here ---- */
 
 static int exponent(double x, int least) { /* of a factor or the sum so far; subnormal ones are not normalised */
     int e;
@@ -456,7 +456,7 @@ static int tensor_plan(gpul__gemm_plan *plan, gpul_dtype t, int math, int64_t M,
     memset(&machine, 0, sizeof machine);
     machine.sms = 132;
     machine.shared_optin = 232448;
-    CHECK_INT(gpul__find_wgmma(&machine), 0);
+    CHECK_INT(gpul__find_tensor_cores(&machine), 0);
     p.dtype = t;
     p.math = math;
     p.M = M;
@@ -464,7 +464,7 @@ static int tensor_plan(gpul__gemm_plan *plan, gpul_dtype t, int math, int64_t M,
     p.K = K;
     p.a_row = p.a_col = p.b_row = p.b_col = p.c_row = 1;
     p.alpha = alpha;
-    return gpul__plan_gemm(plan, &p, &machine) == 1 && plan->tensor;
+    return gpul__plan_gemm(plan, &p, &machine) == 1 && (plan->tensor || plan->mma);
 }
 /* Elements of C, all or `samples` of them, whose bits are not what the tensor cores' addition gives. */
 static int64_t tensor_mismatches(const box *A, const box *B, const box *C, double alpha, double beta,
@@ -512,7 +512,7 @@ static void test_tensor_cores(void) {
                                         {33, 130, 999, 0},     {5, 6, 9000, 0},        {16, 48, 40000, 50},
                                         {5, 300, 3000, 0},     {257, 6, 512, 0},       {2176, 1040, 8300, 200},
                                         {3000, 3000, 72, 500}, {2048, 2050, 300, 500}, {1000, 3000, 513, 500},
-                                        {300, 5000, 200, 500}, {4096, 1024, 17, 500},  {2049, 2056, 13, 500},
+                                        {300, 5000, 200, 500}, {4096, 1024, 17, 500},  {2049, 2056, 13, 500}, {5, 6, 1100000, 9},
                                         {120, 335, 1756, 500}}; /* a cluster has the splits */
     gpul__gemm_plan plan;
     double a[16], b[16];
@@ -531,6 +531,9 @@ static void test_tensor_cores(void) {
             const double alpha = how == 1 || how == 2 ? -0.75 : 1, beta = alpha == 1 ? 0 : 1.25;
             const int64_t offset = aligned ? 0 : how;
             box m[3];
+#ifdef GPULITE_CPU_STANDIN
+            if ((double)shape[0] * (double)shape[1] * (double)shape[2] > (how ? 5e6 : 4e7)) continue;
+#endif
             if (!tensor_plan(&plan, t, GPUL_MATH_IEEE, shape[0], shape[1], shape[2], alpha))
                 return; /* not on this device */
             box_2d(&m[0], t, shape[0], shape[2], pad + (orders & 1), offset, 0);
@@ -1213,12 +1216,18 @@ static int record(void) {
     return 0;
 }
 
+/* How many 16-bit elements are aligned in every row: 8, 2, or 1 */
+static int at_a_time(const void *data, int64_t steps, int64_t pitch) {
+    const int64_t all = (int64_t)((uintptr_t)data / 2) | steps | pitch;
+    return all % 8 == 0 ? 8 : all % 2 == 0 ? 2 : 1;
+}
 /* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
     long split = 0, tiles_seen[8] = {0, 0, 0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[2][9], shapes[4][4], copied = 0,
-         gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0};
+         gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0}, by_mma[3][4];
     memset(tensor_seen, 0, sizeof tensor_seen);
+    memset(by_mma, 0, sizeof by_mma);
     memset(shapes, 0, sizeof shapes);
     for (long k = 0; k < 400000; k++) {
         const gpul_dtype t = types[rng_below(4)];
@@ -1227,11 +1236,12 @@ static void test_plans(void) {
         gpul__gemm_plan plan, again;
         gpul__machine machine;
         int32_t first_sms;
-        int good, large;
+        int good, large, halves;
         memset(&machine, 0, sizeof machine);
         machine.sms = 1 + (int32_t)rng_below(200);
         machine.shared_optin = rng_below(2) ? 49152 : 232448;
         machine.wgmma = (int32_t)rng_below(2);
+        machine.mma = machine.wgmma || rng_below(2);
         random_clusters(&machine);
         random_problem(&p, t);
         if (t == GPUL_F32 && machine.wgmma && p.M > 0 && p.N > 0)
@@ -1249,14 +1259,18 @@ static void test_plans(void) {
             tensor_seen[good ? plan.tile_m / 128 : 0][good ? plan.tile_n / 32 : 0]++;
         } else tiles_seen[good ? plan.tile : 0]++;
         large = p.M >= 256 && p.N >= 256 && (double)p.M * (double)p.N >= 4194304;
-        good = good && plan.tensor == (machine.wgmma && !plan.scale_only && p.M > 0 && p.N > 0 &&
-                                       (p.math == GPUL_MATH_TF32 ||
-                                        (size == 2 && (p.K > 16 || (p.K > 12 && large)) && !is_thin(p.M, p.N, p.K) &&
-                                         (p.K >= 128 || (double)p.M * (double)p.N * (double)p.K >= 262144))));
+        halves = size == 2 && (p.K > 16 || (p.K > 12 && large)) && !is_thin(p.M, p.N, p.K) && !plan.scale_only &&
+                 p.M > 0 && p.N > 0 && (p.K >= 128 || (double)p.M * (double)p.N * (double)p.K >= 262144);
+        good = good && (plan.tensor || plan.mma) ==
+                           ((machine.wgmma && !plan.scale_only && p.M > 0 && p.N > 0 && p.math == GPUL_MATH_TF32) ||
+                            (halves && (machine.wgmma || machine.mma)));
+        good = good && !(plan.tensor && plan.mma) && (!plan.tensor || machine.wgmma) &&
+               (!plan.mma || (machine.mma && halves));
         /* K, in parts of whole slices */
         good = good && plan.part * plan.splits >= p.K && plan.part * (plan.splits - 1) < (p.K ? p.K : 1);
-        good = good && (plan.splits == 1 || (plan.tensor ? plan.part * size % 128 == 0 && plan.part * size >= 512
-                                                         : plan.part % 32 == 0 && plan.part >= 64));
+        good = good && (plan.splits == 1 ||
+                        (plan.tensor || plan.mma ? plan.part * size % 128 == 0 && plan.part * size >= 512
+                                                 : plan.part % 32 == 0 && plan.part >= 64));
         good = good && plan.scale_only == (p.K == 0 || p.alpha == 0) && (!plan.scale_only || plan.splits == 1);
         first_sms = machine.sms;
         other = p; /* the parts depend on nothing else */
@@ -1266,14 +1280,20 @@ static void test_plans(void) {
         machine.sms = 1 + (int32_t)rng_below(200);
         gpul__plan_gemm(&again, &other, &machine);
         good = good && again.splits == plan.splits && again.part == plan.part;
+        if (plan.tensor && size == 2) { /* Hopper's bits are the same without wgmma */
+            machine.wgmma = 0;
+            gpul__plan_gemm(&again, &other, &machine);
+            good = good && again.mma && again.splits == plan.splits && again.part == plan.part;
+        }
         split += plan.splits > 1;
         /* C, in tiles */
         {
             static const int64_t high[3][8] = {{128, 128, 64, 32, 64, 16, 0, 64},
                                                {128, 64, 32, 0, 32},
-                                               {64, 32, 0, 128}},
-                                 wide[3][8] = {
-                                     {256, 64, 64, 32, 16, 64, 128, 4}, {128, 64, 32, 64, 4}, {64, 32, 128, 4}};
+                                               {64, 32, 0, 128, 128, 64, 32}},
+                                 wide[3][8] = {{256, 64, 64, 32, 16, 64, 128, 4},
+                                               {128, 64, 32, 64, 4},
+                                               {64, 32, 128, 4, 128, 64, 32}};
             const int dtype = size == 4   ? 0
                               : size == 8 ? 1
                                           : 2,
@@ -1284,6 +1304,7 @@ static void test_plans(void) {
                                             : high[dtype][plan.tile],
                           other_one = plan.tensor ? plan.tile_n * plan.cluster_n : wide[dtype][plan.tile],
                           m = turned ? other_one : one, n = turned ? one : other_one;
+            good = good && (plan.mma ? plan.tile >= 4 : plan.tensor || size != 2 || plan.tile < 4);
             if (!plan.tensor) good = good && (other_one == 4) == (is_thin(p.M, p.N, p.K) && p.alpha != 0);
             good = good && (!short_k || (m % 32 == 0 && m >= 32 && m <= 512 &&
                                          (plan.part <= (size == 2   ? 16
@@ -1295,8 +1316,8 @@ static void test_plans(void) {
                 const int64_t tiles = plan.tiles_m * plan.tiles_n;
                 good = good && plan.tile_m == m && plan.tile_n == n;
                 good = good && plan.counters == (plan.splits > 1 ? tiles * ((plan.splits + 15) / 16 + 1) : 0);
-                good = good && plan.scratch_bytes ==
-                                   (plan.splits > 1 ? plan.splits * tiles * m * n * (t == GPUL_F64 ? 8 : 4) : 0);
+                good = good && (plan.a_pitch || plan.b_pitch ? plan.a_at : plan.scratch_bytes) / 256 ==
+                                   (plan.splits > 1 ? plan.splits * tiles * m * n * (t == GPUL_F64 ? 8 : 4) : 0) / 256;
             }
             const int64_t down = plan.held == 2 ? p.N : p.M, across = plan.held == 2 ? p.M : p.N;
             good = good && plan.tiles_m * m >= down && (plan.tiles_m - 1) * m < down && plan.tiles_n * n >= across &&
@@ -1357,12 +1378,29 @@ static void test_plans(void) {
             together += plan.cluster_splits;
             held[plan.held]++;
         }
-        if (plan.a_vector)
+        if (plan.mma) { /* rows are aligned, whatever their length, or copies' are */
+            const int64_t pitch_a = p.a_col == 1 ? p.a_row : p.a_col, pitch_b = p.b_row == 1 ? p.b_col : p.b_row,
+                          rows_a = p.a_col == 1 ? p.M : p.K, rows_b = p.b_row == 1 ? p.N : p.K,
+                          dense_a = p.a_col == 1 ? p.K : p.M, dense_b = p.b_row == 1 ? p.K : p.N;
+            const int vector_a = at_a_time(p.A, p.a_steps, rows_a == 1 ? 0 : pitch_a),
+                      vector_b = at_a_time(p.B, p.b_steps, rows_b == 1 ? 0 : pitch_b);
+            good = good && plan.a_vector == (plan.a_pitch ? 8 : vector_a);
+            good = good && plan.b_vector == (plan.b_pitch ? 8 : vector_b);
+            good = good && (plan.tile > 4 || (plan.a_vector > 1 && plan.b_vector > 1)); /* the largest takes none else */
+            good = good && (!plan.a_pitch || (vector_a < 8 && plan.a_pitch % 8 == 0 && plan.a_pitch >= dense_a));
+            good = good && (!plan.b_pitch || (vector_b < 8 && plan.b_pitch % 8 == 0 && plan.b_pitch >= dense_b));
+            if (plan.a_pitch || plan.b_pitch)
+                good = good && plan.a_at % 256 == 0 && plan.b_at % 256 == 0 &&
+                       plan.b_at >= plan.a_at + plan.a_pitch * rows_a * 2 &&
+                       plan.scratch_bytes >= plan.b_at + plan.b_pitch * rows_b * 2;
+            by_mma[(plan.a_vector > 1) + (plan.a_vector > 2)][(plan.a_pitch || plan.b_pitch) + 2 * machine.wgmma]++;
+        }
+        if (plan.a_vector && !plan.mma)
             good = good && (uintptr_t)p.A % (uintptr_t)four == 0 &&
                    (p.a_col == 1 ? p.a_row : p.a_col) * size % four == 0 &&
                    (p.a_col == 1 ? p.K : p.M) * size % four == 0 &&
                    (size != 8 || p.a_col != 1 || ((uintptr_t)p.A % 32 == 0 && p.a_row % 4 == 0));
-        if (plan.b_vector)
+        if (plan.b_vector && !plan.mma)
             good = good && (uintptr_t)p.B % (uintptr_t)four == 0 &&
                    (p.b_row == 1 ? p.b_col : p.b_row) * size % four == 0 &&
                    (p.b_row == 1 ? p.K : p.N) * size % four == 0 &&
@@ -1378,6 +1416,8 @@ static void test_plans(void) {
         }
     }
     CHECK(split > 1000 && aligned > 500);
+    for (int i = 0; i < 3; i++) CHECK(by_mma[i][0] > 100 && by_mma[i][2] > 100);
+    CHECK(by_mma[2][1] > 100);
     for (int i = 0; i < 8; i++) CHECK(tiles_seen[i] > 100);
     CHECK(copied > 1000 && gathered > 1000 && mixed > 100 && together > 100 && held[1] > 100 && held[2] > 100);
     for (int i = 0; i < 2; i++)
@@ -1432,6 +1472,7 @@ static void test_plans_kept(void) {
     CHECK(differ > kShapes / 10); /* else nothing was compared */
 }
 
+static long other_copies[2]; /* of A and of B, before products by mma */
 /* A product by the plan of a machine that has fewer multiprocessors, and room for fewer clusters, or none */
 static void other_plan(box *C, double alpha, const box *A, const box *B, double beta, const gpul_gemm_options *options,
                        const gpul__machine *real) {
@@ -1443,6 +1484,7 @@ static void other_plan(box *C, double alpha, const box *A, const box *B, double 
     if (machine.sms > real->sms) machine.sms = real->sms;
     for (int i = 0; i < 3; i++)
         machine.clusters[i] = real->clusters[i] && rng_below(2) ? 1 + (int32_t)rng_below(real->clusters[i]) : 0;
+    if (gpul_dtype_size(C->view.dtype) == 2 && rng_below(3) == 0) machine.wgmma = 0; /* by mma: the same bits */
     memset(&p, 0, sizeof p);
     p.dtype = C->view.dtype;
     p.math = options->math;
@@ -1467,6 +1509,8 @@ static void other_plan(box *C, double alpha, const box *A, const box *B, double 
         p.bias_n = 1;
     }
     CHECK_INT(gpul__plan_gemm(&plan, &p, &machine), 1);
+    other_copies[0] += plan.mma && plan.a_pitch;
+    other_copies[1] += plan.mma && plan.b_pitch;
     CHECK_OK(gpul_device_array(&scratch, GPUL_U8, gpul_1d(plan.scratch_bytes + 1), NULL));
     CHECK_OK(gpul_device_array(&counters, GPUL_I32, gpul_1d(plan.counters + 1), NULL));
     CHECK_OK(gpul_fill(&counters, 0, NULL));
@@ -1476,17 +1520,17 @@ static void other_plan(box *C, double alpha, const box *A, const box *B, double 
 }
 /* Whatever tiles and clusters a plan chooses, the bits are the same, and nothing is written around C. */
 static void test_other_plans(void) {
-    gpul__gemm_plan plan;
     gpul__machine real;
     gpul_device device;
-    const int64_t least = tensor_plan(&plan, GPUL_F16, GPUL_MATH_IEEE, 256, 256, 256, 1) ? 4 : 0,
-                  most = least ? 10 : 7; /* bits of a size */
+    int64_t least, most; /* bits of a size */
     memset(&real, 0, sizeof real);
     CHECK_OK(gpul_device_info(&device, 0));
-    CHECK_INT(gpul__find_wgmma(&real), 0);
+    CHECK_INT(gpul__find_tensor_cores(&real), 0);
+    least = real.wgmma ? 4 : 0;
+    most = least ? 10 : 8;
     real.sms = device.sms;
     real.shared_optin = 232448;
-    for (int k = 0; k < (least ? 400 : 60); k++) {
+    for (int k = 0; k < (least ? 400 : 100); k++) {
         const gpul_dtype t = types[rng_below(4)], other = t == GPUL_F64 ? GPUL_F64 : GPUL_F32;
         const int64_t step = rng_below(2) ? 8 : 1; /* 8: bulk copies take operands and C */
         const int64_t offset = step == 8 ? 0 : rng_below(4);
@@ -1525,6 +1569,39 @@ static void test_other_plans(void) {
         box_free(&B);
         box_free(&C);
         box_free(&bias);
+    }
+}
+
+/* By mma, operands whose rows begin anywhere are copied first where that takes less. */
+static void test_copied_operands(void) {
+    const gpul_gemm_options options = GPUL_ZERO;
+    gpul__machine slow;
+    memset(&slow, 0, sizeof slow);
+    CHECK_INT(gpul__find_tensor_cores(&slow), 0);
+    if (!slow.mma) return;
+    slow.wgmma = 0;
+    slow.sms = 1;
+    slow.shared_optin = 101376; /* as GPUs other than Hopper's have */
+    for (int k = 0; k < 32; k++) { /* orders, which are misaligned, type */
+        const gpul_dtype t = k & 16 ? GPUL_F16 : GPUL_BF16;
+        const long before[2] = {other_copies[0], other_copies[1]};
+        uint64_t hash;
+        box m[3];
+        if (left_out(k)) continue;
+        box_2d(&m[0], t, 80, 520, LAY_C + (k & 1), k & 4 ? 3 : 0, FILL_NAN);
+        box_2d(&m[1], t, 520, 72, LAY_C + (k >> 1 & 1), k & 8 ? 1 : 0, FILL_NAN);
+        box_2d(&m[2], t, 80, 72, LAY_C, 0, FILL_NAN);
+        for (int j = 0; j < 3; j++) box_random(&m[j], 0);
+        box_upload(&m[2]);
+        CHECK_OK(gpul_gemm(&m[2].view, 1, &m[0].view, &m[1].view, 0, NULL));
+        BOX_GUARDS(&m[2]);
+        hash = box_hash(&m[2]);
+        box_upload(&m[2]);
+        other_plan(&m[2], 1, &m[0], &m[1], 0, &options, &slow);
+        BOX_GUARDS(&m[2]);
+        CHECK(box_hash(&m[2]) == hash);
+        CHECK(other_copies[0] - before[0] == (k >> 2 & 1) && other_copies[1] - before[1] == (k >> 3 & 1));
+        for (int j = 0; j < 3; j++) box_free(&m[j]);
     }
 }
 
@@ -1639,6 +1716,7 @@ int main(int argc, char **argv) {
     RUN(test_plans);
     RUN(test_plans_kept);
     RUN(test_other_plans);
+    RUN(test_copied_operands);
     RUN(test_errors);
     return check_end();
 }
