@@ -1039,9 +1039,11 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 of more than four rows and columns,
- * with K from 128 on, or from 17 on where M N K is 2^18 or more, go to tensor cores on a Hopper GPU with kernels built
- * for sm_90a: their bits are the same on all of these, but others, since a sum of 16 products is cut off to f32; there
- * gamma(min(K, K / 8192 + 8320) + 2) bounds the error. Each product of a stack has the bits that it has alone.
+ * with K from 128 on, or from 17 on where M N K is 2^18 or more, go to tensor cores on a GPU of compute capability 8.0
+ * or later with kernels built for that. Their bits are others, for tensor cores cut off sums of a few products to f32,
+ * each generation in its own way: they are the same on all GPUs of one, whatever the build, and the stand-in's are
+ * Hopper's. There gamma(min(K, K / 8192 + 8320) + 2) bounds the error, and gamma of twice as much where a sum has 8
+ * products and one bit more than f32, as published of Ampere. Each product of a stack has the bits that it has alone.
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
  * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the
@@ -5153,10 +5155,9 @@ GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
 static gpul_status gpul__report_kernels(gpul__text *out, const char *function, const gpul_device *device) {
     static const char *const names[GPUL__FAMILIES] = {"elementwise", "reduce", "gemv", "histogram", "matmul"};
     const int32_t capability = device->major * 10 + device->minor;
-    int32_t family, older = 0;
+    int32_t family, older = 0, binary = 0, ptx = 0;
     gpul__append(out, "    kernels       machine code  source (PTX)\n");
     for (family = 0; family < GPUL__FAMILIES; ++family) {
-        int32_t binary = 0, ptx = 0;
         const cudaError_t e = (cudaError_t)gpul__kernel_arch(family, &binary, &ptx);
         if (gpul__status_of(e) == GPUL_ERROR_UNSUPPORTED || e == cudaErrorInvalidDeviceFunction) {
             gpul__clear_cuda(e);
@@ -5169,15 +5170,17 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
             if (binary < capability || ptx < capability) older = 1; /* fault: report-older-build */
         }
     }
-    if (capability == 90) {
+    if (binary >= 80 && ptx >= 80) { /* matmul's, the last one */
         gpul__machine machine = GPUL_ZERO;
-        cudaError_t e = cudaSuccess;
         machine.device = device->index;
-        if (!older) e = (cudaError_t)gpul__find_tensor_cores(&machine);
+        const cudaError_t e = (cudaError_t)gpul__find_tensor_cores(&machine);
         if (e != cudaSuccess) return gpul__cuda(e, function, "cudaFuncGetAttributes");
-        gpul__append(out, machine.wgmma ? "    16-bit matrix products run on tensor cores\n"
-                                        : "    better for this device: nvcc -arch=sm_90a\n");
-    } else if (older) gpul__append(out, "    better for this device: nvcc -arch=sm_%d\n", (int)capability);
+        if (machine.mma) gpul__append(out, "    16-bit matrix products run on tensor cores\n");
+        if (capability == 90) older = !machine.wgmma;
+    }
+    if (older)
+        gpul__append(out, "    better for this device: nvcc -arch=sm_%d%s\n", (int)capability,
+                     capability == 90 ? "a" : "");
     return GPUL_OK;
 }
 #endif
@@ -6267,7 +6270,8 @@ static gpul_status gpul__histogram_range(const char *function, gpul__histogram_p
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "options->lo = %g and hi = %g are set, but options->range is not GPUL_RANGE_LO_HI",
                           options->lo, options->hi);
-    if (range != GPUL_RANGE_EDGES && (options->edges != NULL || options->n_edges != 0 || options->edges_dtype != 0))
+    if (range != GPUL_RANGE_EDGES && (options->edges != NULL || options->n_edges != 0 ||
+                                      options->edges_dtype != 0)) /* fault: histogram-edges-dtype-unused */
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "options->edges, n_edges = %lld and edges_dtype = %d are set, but options->range is not "
                           "GPUL_RANGE_EDGES",
@@ -6282,7 +6286,8 @@ static gpul_status gpul__histogram_range(const char *function, gpul__histogram_p
                           (long long)options->n_edges, (long long)bins, (long long)(bins + 1));
     problem->edges = options->edges;
     problem->edges_dtype = options->edges_dtype == 0 ? GPUL_F64 : options->edges_dtype;
-    if (problem->edges_dtype < GPUL_F32 || problem->edges_dtype > GPUL_I32)
+    if (problem->edges_dtype < GPUL_F32 || /* fault: histogram-edges-dtype-low */
+        problem->edges_dtype > GPUL_I32)   /* fault: histogram-edges-dtype-high */
         return gpul__fail(GPUL_ERROR_DTYPE, function,
                           "options->edges_dtype is %s (%d); float32, float64 and int32 are taken",
                           gpul_dtype_name(problem->edges_dtype), (int)problem->edges_dtype);

@@ -476,7 +476,8 @@ static __device__ __forceinline__ void gpul__copy_to_shared(T *shared, const T *
 #else
     gpul__pack<T, kCount> pack = {};
     if (exist == kCount) pack = gpul__load<kCount>(from);
-    else GPUL__UNROLL_FOR (int i = 0; i < kCount; ++i)
+    else
+        GPUL__UNROLL_FOR (int i = 0; i < kCount; ++i)
             if (i < exist) pack.v[i] = from[i];
     gpul__save<kCount>(shared, pack);
 #endif
@@ -7298,8 +7299,9 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * of A and B, 8 to 32 deep along K, pass through a ring of stages in shared memory: while one is multiplied, cp.async
  * copies the next ones, which takes no registers. The loop over K has no branch, so the copies are issued between the
  * multiplications. f32: a thread reads a few vectors of both slices and multiplies every pair of elements by fma. f64:
- * mma on tensor cores, which round as fma does. 16-bit types: widened to f32 on the way into shared memory. In the end
- * the tile passes through shared memory, so that C is written in whole sectors wherever its rows begin.
+ * mma on tensor cores, which round as fma does. 16-bit types: mma as well, or, below compute capability 8.0 and of small
+ * products, widened to f32 on the way into shared memory. In the end the tile passes through shared memory, so that C is
+ * written in whole sectors wherever its rows begin.
  *
  * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile, or, of few rows or
  * columns, a tree of eight. Where C has few tiles and K is long, K is split ("split-K"). The splits depend on shape and
@@ -7311,7 +7313,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * gpul__gemm_thin_kernel, for every GPU, where C has four rows or four columns at most, and K more than 16 steps: the
  * operand that is long is read once, at the speed of memory, by threads that keep the sums. A sum has eight chains.
  *
- * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores. A block is a producer and two consumers, each a
+ * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores, but for small products. A block is a producer and two consumers, each a
  * warpgroup. Two threads of the producer issue bulk tensor copies into a ring of stages, slices 64 deep along K. A
  * consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers. Blocks are
  * persistent: they take tile after tile, and the next one is copied while this one is stored, by bulk copies as well.
@@ -7320,7 +7322,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * for O(n^2), or, where that takes less, gathered by the producer. wgmma truncates its sums. So after every 8192 steps of
  * K, at most, the accumulators are promoted: added, with rounding, to the sum of the steps before. Splits are added in
  * the order of gpul__gemm_kernel; up to eight may be a cluster, whose blocks add a share each. The shape alone decides
- * what is added to what.
+ * what is added to what, here and by mma, which on Hopper adds as wgmma does. So both have the same bits there.
  *
  * f32 on Hopper's tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the
  * copies to shared memory. wgmma takes it with K contiguous only. One operand where it is not passes through registers;
@@ -7664,7 +7666,7 @@ template <int kTile, int kSlice, int kThreads, bool kOdd> struct gpul__gemm_pair
         kPitchK = kSlice + 8,
         kSize = (kSlice * kPitch > kTile * kPitchK ? kSlice * kPitch : kTile * kPitchK) / 2, /* in floats */
         kElements = kTile * kSlice / kThreads,                                               /* of a thread */
-        kHeld = kOdd ? kElements / 2 : 1 /* else never used */
+        kHeld = kOdd ? kElements / 2 : 1                                                     /* else never used */
     };
     static_assert(kElements % 8 == 0, "whole accesses");
     const uint16_t *next; /* as in gpul__gemm_operand */
@@ -7937,7 +7939,9 @@ struct gpul__tensor_factors {
 };
 /* x / 2^places toward zero */
 static inline int64_t gpul__cut_off(int64_t x, int places) {
-    return places <= 0 ? x * (int64_t(1) << -places) : places > 62 ? 0 : (x + (x < 0 ? (int64_t(1) << places) - 1 : 0)) >> places;
+    return places <= 0 ? x * (int64_t(1) << -places)
+           : places > 62 ? 0
+                         : (x + (x < 0 ? (int64_t(1) << places) - 1 : 0)) >> places;
 }
 /* sum + a[0] b[0] + .. + a[15] b[15]. Products are exact and not normalised. They and the sum are cut off 25 places below
  * the largest exponent among them, added up exactly, and rounded toward zero. */
@@ -7961,7 +7965,8 @@ static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gp
     if (field == 255 || most > 1000) { /* infinities and NaN */
         for (int k = 0; k < F::kCount; ++k) {
             if (a.exponent[k] == F::kSpecial || b.exponent[k] == F::kSpecial)
-                sum += gpul__gemm_widen(gpul__gemm_16{a.bits[k]}, bf16) * gpul__gemm_widen(gpul__gemm_16{b.bits[k]}, bf16);
+                sum +=
+                    gpul__gemm_widen(gpul__gemm_16{a.bits[k]}, bf16) * gpul__gemm_widen(gpul__gemm_16{b.bits[k]}, bf16);
         }
         return sum;
     }
@@ -8051,7 +8056,8 @@ struct gpul__gemm_halves {
 #ifndef GPULITE_CPU_STANDIN
     /* Four matrices; transposed where the slice is not contiguous along K */
     template <bool kTransposed>
-    static __device__ __forceinline__ void load_four(uint32_t &a, uint32_t &b, uint32_t &c, uint32_t &d, uint32_t from) {
+    static __device__ __forceinline__ void load_four(uint32_t &a, uint32_t &b, uint32_t &c, uint32_t &d,
+                                                     uint32_t from) {
 #ifdef GPUL__COPIES_ASYNC
         if (kTransposed)
             asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -8118,8 +8124,7 @@ struct gpul__gemm_halves {
         for (int e = 0; e < 4; ++e) c[e] = gpul__tensor_add(c[e], a[e / 2], b[e % 2], kBf16);
     }
 #endif
-    template <int kForm>
-    __device__ __forceinline__ void multiply(int step, int next, const float *a, const float *b) {
+    template <int kForm> __device__ __forceinline__ void multiply(int step, int next, const float *a, const float *b) {
         load<kForm>(next, a, b);
         if (bf16) multiply_all<true>(step);
         else multiply_all<false>(step);
@@ -8435,8 +8440,8 @@ template <typename S> struct gpul__gemm_promote {
     }
 };
 template <typename S>
-static __device__ __forceinline__ void gpul__gemm_promote_sums(std::true_type, S &tile, float *before,
-                                                               bool first, bool last) {
+static __device__ __forceinline__ void gpul__gemm_promote_sums(std::true_type, S &tile, float *before, bool first,
+                                                               bool last) {
     gpul__gemm_promote<S> promote = {before, first, last};
     gpul__wait_for_copies<0>(); /* the next chunk begins in the same stages */
     __syncthreads();
@@ -8490,7 +8495,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
             gpul__gemm_mainloop_of<S, S::kForms - 1>(form, tile, operands, shared, chunk);
             if (int(S::kChunk) > 0 && length > S::kChunk)
                 gpul__gemm_promote_sums(std::integral_constant<bool, (int(S::kChunk) > 0)>(), tile,
-                                        before + plan.scale_only, done == 0, chunk == left); /* + 0, to the compiler any */
+                                        before + plan.scale_only, done == 0,
+                                        chunk == left); /* + 0, to the compiler any */
             done += chunk;
         } while (int(S::kChunk) > 0 && done < length);
         if (S::kSplitK && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
@@ -10509,10 +10515,10 @@ struct gpul__gemm_tile {
     int32_t m, n, threads, shared_bytes, blocks_per_sm;
     double busy, single;
     int32_t alone, end, add, wait; /* wait: for operands that are not copied 16 bytes at a time, a step more */
-    int32_t short_k; /* 0, or the most steps of K; then the kernel has no bias and no activation */
-    bool thin;       /* gpul__gemm_thin_kernel */
-    bool tensor;     /* by mma: of 16-bit types; */
-    bool odd;        /* and of those that begin anywhere */
+    int32_t short_k;               /* 0, or the most steps of K; then the kernel has no bias and no activation */
+    bool thin;                     /* gpul__gemm_thin_kernel */
+    bool tensor;                   /* by mma: of 16-bit types; */
+    bool odd;                      /* and of those that begin anywhere */
 };
 template <typename S>
 static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, int32_t alone, int32_t end, int32_t add,
@@ -10649,7 +10655,11 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
                                     int64_t part, int64_t sms, int64_t shared_bytes) {
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
     const auto singles = [&](bool along_k, int32_t vector) { /* mma: see gpul__mma_plan */
-        return plan->mma ? vector == 8 ? 0 : vector == 2 ? 1 : 5 : gpul__gemm_singles(p->dtype, along_k, vector != 0);
+                                                             return plan->mma ? vector == 8 ? 0
+                                                                                : vector == 2 ? 1
+                                                                                              : 5
+                                                                              : gpul__gemm_singles(p->dtype, along_k,
+                                                                                                   vector != 0);
     };
     const int32_t of_a = singles(p->a_col == 1, plan->a_vector), of_b = singles(p->b_row == 1, plan->b_vector);
     double least = 1e300;
@@ -10949,10 +10959,12 @@ static inline bool gpul__tensor_straddles(const gpul__gemm_matrix &x, int64_t el
     return !gpul__aligned(x.data, 128) || (x.pitch | x.steps) * element % 128 != 0;
 }
 
+/* Splits are those of an H200, which has room for 66 clusters of two blocks, 30 of four, 15 of eight. */
+static const gpul__machine gpul__h200 = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}, 1};
 /* Splits, a function of the shape alone and the same for C and C^T. Those to choose from are none, with any tile, and with
- * some tiles as many as fill an H200, or a cluster. It has room for 66 clusters of two blocks, 30 of four, 15 of eight. */
-static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice) {
-    const gpul__machine machine = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}, 1};
+ * some tiles as many as fill the GPU, or a cluster. */
+static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
+                               const gpul__machine &machine) {
     const int64_t long_side = p->M > p->N ? p->M : p->N, short_side = p->M > p->N ? p->N : p->M;
     gpul__tensor_task task = {long_side, short_side, 1, 1, gpul_ceil_div(p->K, slice), true, true, false, {}};
     task.set_room(machine);
@@ -10986,8 +10998,8 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
 /* About what copies of A and B take, of so many bytes, in nanoseconds: another launch, and what is read and written */
 static inline double gpul__copies_time(const gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t a_bytes,
                                        int64_t b_bytes) {
-    const double bytes = double(p->a_batch ? plan->batch : 1) * double(a_bytes) +
-                         double(p->b_batch ? plan->batch : 1) * double(b_bytes);
+    const double bytes =
+        double(p->a_batch ? plan->batch : 1) * double(a_bytes) + double(p->b_batch ? plan->batch : 1) * double(b_bytes);
     return bytes > 0 ? 5000 + bytes / 1370 : 0;
 }
 
@@ -10995,7 +11007,8 @@ static inline double gpul__copies_time(const gpul__gemm_plan *plan, const gpul__
  * Hopper GPU gives the same bits with both. a_vector, b_vector: how many elements are copied at a time, 8, 2 or 1.
  * Operands whose rows do not begin at multiples of 16 bytes are copied first to where they do, if that takes less. False
  * if all takes more nanoseconds than `most`. */
-static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine, double most) {
+static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine,
+                           double most) {
     const gpul__gemm_matrix x[2] = {gpul__gemm_a(p), gpul__gemm_b(p)};
     const gpul__gemm_plan before = *plan;
     int32_t vector[2];
@@ -11176,16 +11189,15 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
         gpul__emulated_plan(plan, p, machine);
     else if (tensor && p->math == GPUL_MATH_TF32) {
-        gpul__tensor_split(plan, p, gpul__tensor_slice / 4);
+        gpul__tensor_split(plan, p, gpul__tensor_slice / 4, gpul__h200);
         gpul__tensor_plan(plan, p, machine);
     } else if (halves && (tensor || machine->mma) && p->M > 0 && p->N > 0) {
-        gpul__tensor_split(plan, p, gpul__tensor_slice / 2); /* fault: matmul-parts-by-machine */
+        gpul__tensor_split(plan, p, gpul__tensor_slice / 2, gpul__h200); /* fault: matmul-parts-by-machine */
         gpul__gemm_plan by_mma = *plan;
         /* small products take less by mma: with fewer steps before the first one and after the last */
         const double most = tensor ? gpul__tensor_plan(plan, p, machine) * 0.95 + 350 : 1e300;
         if (machine->mma && gpul__mma_plan(&by_mma, p, machine, most)) *plan = by_mma;
-    }
-    else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
+    } else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
     else gpul__plain_plan(plan, p, machine);
 }
 
@@ -11293,8 +11305,8 @@ static int32_t gpul__launch_copies(const gpul__gemm_view &v, gpul__gemm_matrix (
     if (most == 0) return 0;
     if (wide) {
         gpul__pack_view pack = gpul__pack_operands(&p);
-        return gpul__launch_pack(pack, gpul__pack_rounded, to[0], to[1], gpul__round_up(p.K, 64) * 4,
-                                 gpul__batch_of(p), machine, stream);
+        return gpul__launch_pack(pack, gpul__pack_rounded, to[0], to[1], gpul__round_up(p.K, 64) * 4, gpul__batch_of(p),
+                                 machine, stream);
     }
     gpul_dim3 grid = gpul_grid_1d(most / 8, 256);
     grid.y = 2;
@@ -11521,15 +11533,11 @@ extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
     if (device < 0 || device >= 64) return 0;
     uint64_t answer = known[device].load(std::memory_order_relaxed);
     if (answer == 0) {
-#ifdef GPULITE_CPU_STANDIN
-        answer = 1 | 4;
-#else
         cudaFuncAttributes attributes;
         int32_t status =
             int32_t(cudaFuncGetAttributes(&attributes, gpul__address(gpul__gemm_kernel<gpul__gemm_large_halves>)));
         if (status) return status;
         answer = attributes.ptxVersion >= 80 ? 1 | 4 : 1;
-#endif
 #ifdef GPUL__HOPPER
         const void *const kernel = gpul__address(gpul__tensor_functions[0]);
         gpul__tensor_encoder encoder;

@@ -261,6 +261,9 @@ plant histogram-last-bin-open test_histogram:test_parts without
 plant histogram-edge-of-f32 test_histogram:test_between expression '(double(nearest) < edge)' '0'
 plant histogram-edges-beyond-int test_histogram:test_integer_ends expression 'p->x_dtype == GPUL_I32' 'false'
 plant histogram-edges-unchecked test_histogram:test_errors without
+plant histogram-edges-dtype-unused test_histogram:test_errors expression 'options->edges_dtype' '0'
+plant histogram-edges-dtype-low test_histogram:test_errors expression 'problem->edges_dtype < GPUL_F32' '0'
+plant histogram-edges-dtype-high test_histogram:test_errors expression 'problem->edges_dtype > GPUL_I32' '0'
 plant histogram-stream-unchecked test_histogram:test_wrong_pieces without
 plant histogram-edges-of-two-pieces test_histogram:test_wrong_pieces expression 'at > 0 ? at - 1 : 0' 'at'
 plant histogram-edges-of-list test_histogram:test_between expression 'k < 0 ? gpul_dtype(GPUL_F64) : p->edges_dtype' 'p->edges_dtype'
@@ -394,10 +397,13 @@ plant outputs-overlap test_custom:test_several_contracts expression 'gpul__overl
 plant outputs-place test_custom:test_outputs expression 'at[4]' 'at[0]'
 plant repeat-outputs test_custom:test_outputs_of_many expression 'k - 3' '0'
 plant outputs-together test_custom:test_outputs expression 'p->strides[4 + k][last] == 1' 'true'
-plant matmul-slice-barrier test_matmul without
+plant matmul-slice-barrier test_matmul:test_tiles without
 plant matmul-fused test_matmul:test_chain instead 'c[l] += a[l / 2][s] * b[l % 2][s];'
 plant matmul-whole-groups test_matmul:test_plans expression 'x.dense' '0'
 plant matmul-nan test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
+plant matmul-halves-ends test_matmul:test_copied_operands expression 'length < kCount' 'false'
+plant matmul-halves-promote test_matmul:test_long_sums without
+plant matmul-mma-vector test_matmul:test_plans expression 'pitch[0] ? 8 : vector[0]' '8'
 plant matmul-nan-16 test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-await test_matmul:test_row_alone without
 plant matmul-zero test_matmul:test_zeros expression 'gpul__gemm_fma(sum[g], one, typename S::Compute(0))' 'sum[g]'
@@ -415,15 +421,15 @@ plant matmul-thin-tree-early test_matmul:test_thin without
 plant matmul-thin-tree-late test_matmul:test_thin without
 plant matmul-thin-edge test_matmul:test_thin expression 'j < left' 'true'
 plant matmul-thin-rule test_matmul:test_plans expression 'p->K > 16' 'true'
-plant matmul-end-barrier test_matmul without
-plant matmul-raster test_matmul expression 'group * high' 'group * 8'
+plant matmul-end-barrier test_matmul:test_tiles without
+plant matmul-raster test_matmul:test_tiles expression 'group * high' 'group * 8'
 plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan_log2' '8'
 plant matmul-parts-beyond test_matmul:test_chain expression 'p < left' 'true'
-plant matmul-parts-by-machine test_matmul:test_plans expression 'h200' '*machine'
+plant matmul-parts-by-machine test_matmul:test_plans expression 'gpul__h200' '*machine'
 plant matmul-kept-choice test_matmul:test_plans expression 'memcmp(&here.key, &key, sizeof key) != 0' 'memcmp(&here.key, &key, 8) != 0'
 plant matmul-kept-alignment test_matmul:test_plans_kept expression 'gpul__in_line(p->A)' '0'
 plant matmul-ieee-parts-by-machine test_matmul:test_other_plans expression 'gpul__gemm_sms' 'machine->sms'
-plant matmul-misaligned-map test_matmul:test_plans expression 'gpul__aligned(x.data, 16)' '1'
+plant matmul-misaligned-map test_matmul:test_plans expression 'gpul__aligned(x.data, size_t(bytes))' '1'
 plant matmul-straddling test_matmul:test_plans expression 'element == 8 && along_k' 'false'
 plant matmul-mixed test_matmul:test_plans expression 'plan->gathers & 1' 'plan->gathers == 4'
 plant matmul-cluster test_matmul:test_plans expression 'together ? way.together : shared' 'together ? plan->splits : shared'
@@ -441,7 +447,7 @@ plant matmul-math-unknown test_matmul:test_errors expression 'options->math > GP
 plant batch-broadcast test_batches:test_errors expression 'x != y' '0'
 plant batch-overlaps-itself test_batches:test_errors expression 'gpul__check_output(function, names[0], arrays[0])' 'GPUL_OK'
 plant batch-alignment test_batches:test_plans expression 'x.steps' '0'
-plant batch-map test_batches:test_plans expression 'x.steps * element % 16 == 0' 'true'
+plant batch-map test_batches:test_plans expression 'x.steps * element % bytes == 0' 'true'
 plant batch-parts test_batches:test_plans expression '1' 'plan->batch'
 plant batch-scratch test_batches:test_plans expression 'plan->batch * bytes' 'plan->batch * bytes + 512 * plan->batch'
 plant batch-outer test_batches:test_stacks expression 'outer * inner' 'inner'

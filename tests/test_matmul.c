@@ -1,7 +1,12 @@
-/* SPDX-License-Identifier: MIT C = alpha A B + beta C in four dtypes: exact integers, the error bound, BLAS's rules,
+/* SPDX-License-Identifier: MIT */
+/* C = alpha A B + beta C in four dtypes: exact integers, the error bound, BLAS's rules,
  * every order, recorded bits, plans, errors. `test_matmul --record` prints the table of recorded bits anew. */
 #define GPULITE__KERNELS /* the plans, which are private */
 #include "check.h"
+
+#ifndef TEST_PORTABLE /* 1: test_matmul_portable */
+#define TEST_PORTABLE 0
+#endif
 
 static const gpul_dtype types[4] = {GPUL_F32, GPUL_F64, GPUL_F16, GPUL_BF16};
 
@@ -512,7 +517,7 @@ static void test_tensor_cores(void) {
                                         {33, 130, 999, 0},     {5, 6, 9000, 0},        {16, 48, 40000, 50},
                                         {5, 300, 3000, 0},     {257, 6, 512, 0},       {2176, 1040, 8300, 200},
                                         {3000, 3000, 72, 500}, {2048, 2050, 300, 500}, {1000, 3000, 513, 500},
-                                        {300, 5000, 200, 500}, {4096, 1024, 17, 500},  {2049, 2056, 13, 500}, {5, 6, 1100000, 9},
+                                        {300, 5000, 200, 500}, {4096, 1024, 17, 500},  {2049, 2056, 13, 500},
                                         {120, 335, 1756, 500}}; /* a cluster has the splits */
     gpul__gemm_plan plan;
     double a[16], b[16];
@@ -554,6 +559,25 @@ static void test_tensor_cores(void) {
             for (int j = 0; j < 3; j++) box_free(&m[j]);
         }
     }
+}
+
+/* K that is split into parts longer than 8192: what tensor cores cut off is added in f32 */
+static void test_long_sums(void) {
+    gpul__gemm_plan plan;
+    box m[3];
+    if (!tensor_plan(&plan, GPUL_F16, GPUL_MATH_IEEE, 5, 5, 1100000, 1)) return; /* not on this device */
+    CHECK(plan.part > 8192);
+    box_2d(&m[0], GPUL_F16, 5, 1100000, LAY_C, 0, FILL_NAN);
+    box_2d(&m[1], GPUL_F16, 1100000, 5, LAY_C, 0, FILL_NAN);
+    box_2d(&m[2], GPUL_F16, 5, 5, LAY_C, 0, FILL_NAN);
+    for (int j = 0; j < 2; j++) {
+        for (int64_t i = 0; i < m[j].n; i++) box_put(&m[j], i, num_of(rng_unit() / 256));
+        box_upload(&m[j]);
+    }
+    CHECK_OK(gpul_matmul(&m[2].view, &m[0].view, &m[1].view, NULL));
+    BOX_GUARDS(&m[2]);
+    CHECK_INT(tensor_mismatches(&m[0], &m[1], &m[2], 1, 0, &plan, 0), 0);
+    for (int j = 0; j < 3; j++) box_free(&m[j]);
 }
 
 /* ---- gpul_gemm_ex: other ways to multiply f32 ---- */
@@ -1268,9 +1292,9 @@ static void test_plans(void) {
                (!plan.mma || (machine.mma && halves));
         /* K, in parts of whole slices */
         good = good && plan.part * plan.splits >= p.K && plan.part * (plan.splits - 1) < (p.K ? p.K : 1);
-        good = good && (plan.splits == 1 ||
-                        (plan.tensor || plan.mma ? plan.part * size % 128 == 0 && plan.part * size >= 512
-                                                 : plan.part % 32 == 0 && plan.part >= 64));
+        good = good &&
+               (plan.splits == 1 || (plan.tensor || plan.mma ? plan.part * size % 128 == 0 && plan.part * size >= 512
+                                                             : plan.part % 32 == 0 && plan.part >= 64));
         good = good && plan.scale_only == (p.K == 0 || p.alpha == 0) && (!plan.scale_only || plan.splits == 1);
         first_sms = machine.sms;
         other = p; /* the parts depend on nothing else */
@@ -1386,7 +1410,8 @@ static void test_plans(void) {
                       vector_b = at_a_time(p.B, p.b_steps, rows_b == 1 ? 0 : pitch_b);
             good = good && plan.a_vector == (plan.a_pitch ? 8 : vector_a);
             good = good && plan.b_vector == (plan.b_pitch ? 8 : vector_b);
-            good = good && (plan.tile > 4 || (plan.a_vector > 1 && plan.b_vector > 1)); /* the largest takes none else */
+            good =
+                good && (plan.tile > 4 || (plan.a_vector > 1 && plan.b_vector > 1)); /* the largest takes none else */
             good = good && (!plan.a_pitch || (vector_a < 8 && plan.a_pitch % 8 == 0 && plan.a_pitch >= dense_a));
             good = good && (!plan.b_pitch || (vector_b < 8 && plan.b_pitch % 8 == 0 && plan.b_pitch >= dense_b));
             if (plan.a_pitch || plan.b_pitch)
@@ -1581,7 +1606,7 @@ static void test_copied_operands(void) {
     if (!slow.mma) return;
     slow.wgmma = 0;
     slow.sms = 1;
-    slow.shared_optin = 101376; /* as GPUs other than Hopper's have */
+    slow.shared_optin = 101376;    /* as GPUs other than Hopper's have */
     for (int k = 0; k < 32; k++) { /* orders, which are misaligned, type */
         const gpul_dtype t = k & 16 ? GPUL_F16 : GPUL_BF16;
         const long before[2] = {other_copies[0], other_copies[1]};
@@ -1694,7 +1719,10 @@ static void test_errors(void) {
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--record") == 0) return record();
-    check_begin("matmul");
+    check_begin(TEST_PORTABLE ? "matmul_portable" : "matmul");
+#ifdef GPULITE_CPU_STANDIN
+    if (TEST_PORTABLE) standin_guise("CPU stand-in (no GPU)", 75, 75);
+#endif
     RUN(test_small);
     RUN(test_sizes);
     RUN(test_orders_of_matrices);
@@ -1706,7 +1734,10 @@ int main(int argc, char **argv) {
     RUN(test_zeros);
     RUN(test_row_alone);
     RUN(test_chain);
+    RUN(test_other_plans);
+    if (TEST_PORTABLE) return check_end();
     RUN(test_tensor_cores);
+    RUN(test_long_sums);
     RUN(test_math);
     RUN(test_grade);
     RUN(test_math_graph);
@@ -1715,7 +1746,6 @@ int main(int argc, char **argv) {
     RUN(test_recorded);
     RUN(test_plans);
     RUN(test_plans_kept);
-    RUN(test_other_plans);
     RUN(test_copied_operands);
     RUN(test_errors);
     return check_end();

@@ -133,7 +133,7 @@ struct Knobs {
     double clock = 1;
     int pause = 0;
     const char *name = "CPU stand-in (no GPU)";
-    int binary = 75, ptx = 75; /* what a portable build has */
+    int binary = 90, ptx = 90;
 };
 
 size_t read_size(const char *text) {
