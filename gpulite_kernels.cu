@@ -8428,24 +8428,31 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
  *
  * Tensor cores cut sums off. So what they add up in kChunk steps of K is added, with rounding, to the sum of the steps
  * before. Meanwhile that is in the thread's own memory: K is seldom so long, and registers would be taken always. */
-template <typename S> struct gpul__gemm_promote {
-    float *before; /* unknown to the compiler, which would keep all in registers */
-    bool first, last;
+template <typename S> struct gpul__gemm_add_before {
+    const float *before;
+    __device__ __forceinline__ void operator()(int, int, float *sum) {
+        GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) sum[g] += *before++; /* fault: matmul-halves-promote */
+    }
+};
+template <typename S> struct gpul__gemm_keep_before {
+    float *before;
     __device__ __forceinline__ void operator()(int, int, float *sum) {
         GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) {
-            if (!first) sum[g] += *before; /* fault: matmul-halves-promote */
-            if (!last) *before = sum[g], sum[g] = 0;
-            ++before;
+            *before++ = sum[g];
+            sum[g] = 0;
         }
     }
 };
+/* before: of an offset that is 0, but unknown to the compiler, which would keep all in registers */
 template <typename S>
 static __device__ __forceinline__ void gpul__gemm_promote_sums(std::true_type, S &tile, float *before, bool first,
                                                                bool last) {
-    gpul__gemm_promote<S> promote = {before, first, last};
+    gpul__gemm_add_before<S> add = {before};
+    gpul__gemm_keep_before<S> keep = {before};
     gpul__wait_for_copies<0>(); /* the next chunk begins in the same stages */
     __syncthreads();
-    tile.each(promote);
+    if (!first) tile.each(add);
+    if (!last) tile.each(keep);
 }
 template <typename S>
 static __device__ __forceinline__ void gpul__gemm_promote_sums(std::false_type, S &, float *, bool, bool) {}
@@ -8495,8 +8502,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
             gpul__gemm_mainloop_of<S, S::kForms - 1>(form, tile, operands, shared, chunk);
             if (int(S::kChunk) > 0 && length > S::kChunk)
                 gpul__gemm_promote_sums(std::integral_constant<bool, (int(S::kChunk) > 0)>(), tile,
-                                        before + plan.scale_only, done == 0,
-                                        chunk == left); /* + 0, to the compiler any */
+                                        before + plan.scale_only, done == 0, chunk == left);
             done += chunk;
         } while (int(S::kChunk) > 0 && done < length);
         if (S::kSplitK && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
@@ -8507,8 +8513,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     tile.each(to_shared);
     __syncthreads();                                  /* fault: matmul-end-barrier */
     const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
-    if (epilogue) {
-        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, true, S>(shared, v, first_m, first_n);
+    if (epilogue) { /* pairs by mma: hardly faster than elements, but for nvcc to compile */
+        if (plan.c_vector && S::kTensor == 0) gpul__gemm_store_rows<S::kVector, true, S>(shared, v, first_m, first_n);
         else gpul__gemm_store_rows<1, true, S>(shared, v, first_m, first_n);
     } else {
         if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, S>(shared, v, first_m, first_n);
