@@ -10602,7 +10602,7 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
          gpul__gemm_thin_tile_of<gpul__gemm_16>(),
          gpul__gemm_tile_of<gpul__gemm_large_halves>(28, 9 / 256., 36, 6500, 900, 12),
          gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 32, 3, 4>>(13.5, 7 / 256., 12, 2250, 500, 14),
-         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 3, 4>>(6.25, 4 / 256., 7, 1300, 100, 7)}};
+         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 3, 4>>(6.25, 4 / 256., 7, 1300, 8, 7)}};
     return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
 
@@ -10748,8 +10748,9 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
  * scratch memory. Returns about how many cycles it takes. */
 static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t element = gpul__bytes_of(p->dtype);
+    const int64_t steps = plan->mma ? gpul__round_up(plan->part, 64) : plan->part; /* by mma, whole slices */
     double time;
-    plan->tile = gpul__gemm_best_tile(&time, plan, p, plan->scale_only ? 0 : plan->part, machine->sms,
+    plan->tile = gpul__gemm_best_tile(&time, plan, p, plan->scale_only ? 0 : steps, machine->sms,
                                       machine->shared_optin > 49152 ? machine->shared_optin : 49152);
     const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[plan->tile];
     const bool turned = tile.thin && p->M < p->N; /* as gpul__gemm_thin_kernel takes it */
@@ -11200,8 +11201,8 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     } else if (halves && (tensor || machine->mma) && p->M > 0 && p->N > 0) {
         gpul__tensor_split(plan, p, gpul__tensor_slice / 2, gpul__h200); /* fault: matmul-parts-by-machine */
         gpul__gemm_plan by_mma = *plan;
-        /* small products take less by mma: with fewer steps before the first one and after the last */
-        const double most = tensor ? gpul__tensor_plan(plan, p, machine) * 0.95 + 350 : 1e300;
+        /* Small products take less by mma, where a block has less to do before its first step and after its last. */
+        const double most = tensor ? gpul__tensor_plan(plan, p, machine) * 0.95 + 825 : 1e300;
         if (machine->mma && gpul__mma_plan(&by_mma, p, machine, most)) *plan = by_mma;
     } else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
     else gpul__plain_plan(plan, p, machine);
