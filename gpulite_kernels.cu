@@ -7804,12 +7804,41 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
     }
 };
 
-/* f64 by mma, which adds as fma over ascending k does, bit for bit. A warp has 16 x 8 elements of C at a time. Lane 4 g
- * + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1. Of each step of eight along K, it loads numbers
- * t and t + 4 of A's rows g and g + 8 and of B's column g. Without such tensor cores, the lane computes its four
+/* Sums of mma: a warp has kWarpM x kWarpN of a tile's elements, 16 x 8 at a time. Lane 4 g + t has four of these, in
+ * rows g and g + 8 and columns 2 t and 2 t + 1. */
+template <typename Compute, int kTileM, int kWarpM, int kWarpN> struct gpul__gemm_mma_sums {
+    enum { kDown = kWarpM / 16, kAcross = kWarpN / 8, kSums = kDown * kAcross * 4 };
+    Compute sum[kDown][kAcross][4];
+    int row, col, g, t;
+
+    __device__ __forceinline__ void begin() {
+        const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+        g = lane / 4;
+        t = lane % 4;
+        row = warp % (kTileM / kWarpM) * kWarpM;
+        col = warp / (kTileM / kWarpM) * kWarpN;
+        gpul__gemm_zero(sum);
+    }
+    template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
+        GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i) {
+            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j)
+                visit(row + i * 8 + g, col + j * 8 + 2 * t, &sum[i / 2][j][i % 2 * 2]);
+        }
+    }
+};
+
+/* f64 by mma, which adds as fma over ascending k does, bit for bit. Of each step of eight along K, lane 4 g + t loads
+ * numbers t and t + 4 of A's rows g and g + 8 and of B's column g. Without such tensor cores, the lane computes its four
  * elements by fma. A branch between multiplications would wait until all before it are complete, so every form has its
  * own loop. */
-template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDepth> struct gpul__gemm_mmas {
+template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDepth>
+struct gpul__gemm_mmas : gpul__gemm_mma_sums<double, kTileM, kWarpM, kWarpN> {
+    typedef gpul__gemm_mma_sums<double, kTileM, kWarpM, kWarpN> Sums;
+    using Sums::col;
+    using Sums::g;
+    using Sums::row;
+    using Sums::sum;
+    using Sums::t;
     typedef double T;
     typedef double Compute;
     enum {
@@ -7836,25 +7865,16 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kTensor = 0,
         kOdd = 1,
         kVector = 2,
-        kDown = kWarpM / 16,
-        kAcross = kWarpN / 8,
-        kSums = kDown * kAcross * 4,
+        kDown = Sums::kDown,
+        kAcross = Sums::kAcross,
+        kSums = Sums::kSums,
         kSplitK = int(kSums) < 64,
         kPitch = kN + 8
     };
     template <int kTile> using Operand = gpul__gemm_operand<T, kTile, kSlice, kThreads, false>;
     static_assert(kAcross > 1 && kSteps % 2 == 0, "A is read behind the second product of a row; two places in turns");
-    double sum[kDown][kAcross][4], x[kDown + 1][2][kLoaded], y[2][kAcross][kColumns][kLoaded];
-    int row, col, g, t;
+    double x[kDown + 1][2][kLoaded], y[2][kAcross][kColumns][kLoaded];
 
-    __device__ __forceinline__ void begin() {
-        const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
-        g = lane / 4;
-        t = lane % 4;
-        row = warp % (kM / kWarpM) * kWarpM;
-        col = warp / (kM / kWarpM) * kWarpN;
-        gpul__gemm_zero(sum);
-    }
     __device__ __forceinline__ void place(const Operand<kM> &, const Operand<kN> &, gpul_dtype) {}
     template <int kForm> __device__ __forceinline__ void load_x(int i, int step, const double *a) {
         enum { kRow = kForm & 1 ? kSlice + 4 : 1, kStep = kForm & 1 ? 1 : kM + 4 };
@@ -7913,12 +7933,6 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
                     if (i + 1 == kDown) load_x<kForm>(i, next, from_a);
                 }
             }
-        }
-    }
-    template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
-        GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i) {
-            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j)
-                visit(row + i * 8 + g, col + j * 8 + 2 * t, &sum[i / 2][j][i % 2 * 2]);
         }
     }
 };
@@ -7980,11 +7994,16 @@ static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gp
 }
 #endif
 
-/* 16-bit types by mma, from compute capability 8.0 on. A warp has 16 x 8 elements of C at a time, in lanes as
- * gpul__gemm_mmas has them. Of each step of sixteen along K, ldmatrix brings a lane what it multiplies, whether the slice is
+/* 16-bit types by mma, from compute capability 8.0 on. Of each step of sixteen along K, ldmatrix brings a lane what it multiplies, whether the slice is
  * contiguous along K or not. The stand-in adds up as Hopper's tensor cores do. kChunk: see gpul__gemm_kernel. */
 template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kLength, int kBlocks, int kDepth>
-struct gpul__gemm_halves {
+struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
+    typedef gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> Sums;
+    using Sums::col;
+    using Sums::g;
+    using Sums::row;
+    using Sums::sum;
+    using Sums::t;
     typedef gpul__gemm_16 T;
     typedef float Compute;
     enum {
@@ -8001,9 +8020,9 @@ struct gpul__gemm_halves {
         kChunk = 8192,
         kTensor = 1,
         kVector = 2,
-        kDown = kWarpM / 16,
-        kAcross = kWarpN / 8,
-        kSums = kDown * kAcross * 4,
+        kDown = Sums::kDown,
+        kAcross = Sums::kAcross,
+        kSums = Sums::kSums,
         kSplitK = 1,
         kOdd = int(kSums) < 128, /* large tiles have no registers for elements on their way */
         kPitch = kN + 8,
@@ -8011,8 +8030,6 @@ struct gpul__gemm_halves {
     };
     template <int kTile> using Operand = gpul__gemm_pairs<kTile, kSlice, kThreads, (int(kSums) < 128)>;
     static_assert(kAcross % 2 == 0 && kSteps % 2 == 0, "B is read in pairs of columns; two places in turns");
-    float sum[kDown][kAcross][4];
-    int row, col, g, t;
 #ifdef GPULITE_CPU_STANDIN
     gpul__tensor_factors x[2][kDown][2], y[2][kAcross][2];
 #else
@@ -8039,14 +8056,6 @@ struct gpul__gemm_halves {
     } of_a, of_b;
     bool bf16;
 
-    __device__ __forceinline__ void begin() {
-        const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
-        g = lane / 4;
-        t = lane % 4;
-        row = warp % (kM / kWarpM) * kWarpM;
-        col = warp / (kM / kWarpM) * kWarpN;
-        gpul__gemm_zero(sum);
-    }
     __device__ __forceinline__ void place(const Operand<kM> &a, const Operand<kN> &b, gpul_dtype dtype) {
         const int one = int(threadIdx.x) / 8 % 2 * 8, other = int(threadIdx.x) / 16 % 2 * 8;
         of_a.find(a, row, one, other);
@@ -8133,12 +8142,6 @@ struct gpul__gemm_halves {
         GPUL__UNROLL_FOR (int i = 0; i < kDown; ++i) {
             GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j)
                 multiply_one<kBf16>(sum[i][j], x[step % 2][i], y[step % 2][j]);
-        }
-    }
-    template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
-        GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i) {
-            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j)
-                visit(row + i * 8 + g, col + j * 8 + 2 * t, &sum[i / 2][j][i % 2 * 2]);
         }
     }
 };
