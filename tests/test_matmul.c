@@ -536,6 +536,7 @@ static void test_tensor_cores(void) {
             const double alpha = how == 1 || how == 2 ? -0.75 : 1, beta = alpha == 1 ? 0 : 1.25;
             const int64_t offset = aligned ? 0 : how;
             box m[3];
+            if (left_out(k * 8 + how)) continue;
 #ifdef GPULITE_CPU_STANDIN
             if ((double)shape[0] * (double)shape[1] * (double)shape[2] > (how ? 5e6 : 4e7)) continue;
 #endif
@@ -565,7 +566,7 @@ static void test_tensor_cores(void) {
 static void test_long_sums(void) {
     gpul__gemm_plan plan;
     box m[3];
-    if (!tensor_plan(&plan, GPUL_F16, GPUL_MATH_IEEE, 5, 5, 1100000, 1)) return; /* not on this device */
+    if (left_out(1) || !tensor_plan(&plan, GPUL_F16, GPUL_MATH_IEEE, 5, 5, 1100000, 1)) return; /* not on this device */
     CHECK(plan.part > 8192);
     box_2d(&m[0], GPUL_F16, 5, 1100000, LAY_C, 0, FILL_NAN);
     box_2d(&m[1], GPUL_F16, 1100000, 5, LAY_C, 0, FILL_NAN);
