@@ -5175,7 +5175,8 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
         machine.device = device->index;
         const cudaError_t e = (cudaError_t)gpul__find_tensor_cores(&machine);
         if (e != cudaSuccess) return gpul__cuda(e, function, "cudaFuncGetAttributes");
-        if (machine.mma) gpul__append(out, "    16-bit matrix products run on tensor cores\n");
+        if (machine.mma) /* fault: report-tensor-cores */
+            gpul__append(out, "    16-bit matrix products run on tensor cores\n");
         if (capability == 90) older = !machine.wgmma;
     }
     if (older)

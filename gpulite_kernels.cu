@@ -7313,16 +7313,17 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * gpul__gemm_thin_kernel, for every GPU, where C has four rows or four columns at most, and K more than 16 steps: the
  * operand that is long is read once, at the speed of memory, by threads that keep the sums. A sum has eight chains.
  *
- * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores, but for small products. A block is a producer and two consumers, each a
- * warpgroup. Two threads of the producer issue bulk tensor copies into a ring of stages, slices 64 deep along K. A
- * consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers. Blocks are
- * persistent: they take tile after tile, and the next one is copied while this one is stored, by bulk copies as well.
- * The plan chooses the tile's rows and columns, and the cluster whose blocks share what comes from L2. A and B may have
- * any order if their rows begin at multiples of 16 bytes. Others are first copied to where they do (gpul__tensor_pack),
- * for O(n^2), or, where that takes less, gathered by the producer. wgmma truncates its sums. So after every 8192 steps of
- * K, at most, the accumulators are promoted: added, with rounding, to the sum of the steps before. Splits are added in
- * the order of gpul__gemm_kernel; up to eight may be a cluster, whose blocks add a share each. The shape alone decides
- * what is added to what, here and by mma, which on Hopper adds as wgmma does. So both have the same bits there.
+ * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores, but for small products. A block is a producer and two
+ * consumers, each a warpgroup. Two threads of the producer issue bulk tensor copies into a ring of stages, slices 64
+ * deep along K. A consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers.
+ * Blocks are persistent: they take tile after tile, and the next one is copied while this one is stored, by bulk copies
+ * as well. The plan chooses the tile's rows and columns, and the cluster whose blocks share what comes from L2. A and B
+ * may have any order if their rows begin at multiples of 16 bytes. Others are first copied to where they do
+ * (gpul__tensor_pack), for O(n^2), or, where that takes less, gathered by the producer. wgmma truncates its sums. So
+ * after every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to the sum of the steps
+ * before. Splits are added in the order of gpul__gemm_kernel; up to eight may be a cluster, whose blocks add a share
+ * each. The shape alone decides what is added to what, here and by mma, which on Hopper adds as wgmma does. So both
+ * have the same bits there.
  *
  * f32 on Hopper's tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the
  * copies to shared memory. wgmma takes it with K contiguous only. One operand where it is not passes through registers;
@@ -7965,18 +7966,11 @@ static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gp
     const uint32_t bits = gpul__bits<uint32_t>(sum), field = bits >> 23 & 255;
     const int32_t size = int32_t(bits & 0x7fffff) | int32_t(field != 0) << 23, of_sum = bits >> 31 ? -size : size,
                   sum_exponent = int32_t(field ? field : 1) - 127;
-    int32_t product[F::kCount], exponent[F::kCount], any = 0;
+    int32_t product[F::kCount], exponent[F::kCount], any = 0, special = field == 255;
     for (int k = 0; k < F::kCount; ++k) product[k] = a.significand[k] * b.significand[k];
     for (int k = 0; k < F::kCount; ++k) exponent[k] = a.exponent[k] + b.exponent[k];
-    for (int k = 0; k < F::kCount; ++k) any |= product[k] | (exponent[k] > 1000);
-    if (any == 0) return sum; /* zeros */
-    int32_t top = of_sum ? sum_exponent : int32_t(F::kNone), most = top;
-    for (int k = 0; k < F::kCount; ++k) {
-        const int32_t e = product[k] ? exponent[k] : int32_t(F::kNone);
-        top = e > top ? e : top;
-        most = exponent[k] > most ? exponent[k] : most;
-    }
-    if (field == 255 || most > 1000) { /* infinities and NaN */
+    for (int k = 0; k < F::kCount; ++k) any |= product[k], special |= exponent[k] > 1000;
+    if (special) { /* infinities and NaN */
         for (int k = 0; k < F::kCount; ++k) {
             if (a.exponent[k] == F::kSpecial || b.exponent[k] == F::kSpecial)
                 sum +=
@@ -7984,8 +7978,15 @@ static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gp
         }
         return sum;
     }
+    if (!any) return sum;
+    int32_t top = of_sum ? sum_exponent : int32_t(F::kNone);
+    for (int k = 0; k < F::kCount; ++k) {
+        const int32_t e = product[k] ? exponent[k] : int32_t(F::kNone);
+        top = e > top ? e : top;
+    }
     int64_t total = gpul__cut_off(of_sum, top - sum_exponent - 2);
-    for (int k = 0; k < F::kCount; ++k) total += gpul__cut_off(product[k], top - exponent[k] + places - 25);
+    for (int k = 0; k < F::kCount; ++k)
+        total += gpul__cut_off(product[k], top - exponent[k] + places - 25); /* fault: matmul-halves-cut */
     /* 2^128 and more become infinite */
     const double exact = double(total) * gpul__bits<double>(uint64_t(top - 25 + 1023) << 52);
     const float nearest = float(exact);
@@ -7994,8 +7995,9 @@ static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gp
 }
 #endif
 
-/* 16-bit types by mma, from compute capability 8.0 on. Of each step of sixteen along K, ldmatrix brings a lane what it multiplies, whether the slice is
- * contiguous along K or not. The stand-in adds up as Hopper's tensor cores do. kChunk: see gpul__gemm_kernel. */
+/* 16-bit types by mma, from compute capability 8.0 on. Of each step of sixteen along K, ldmatrix brings a lane what it
+ * multiplies, whether the slice is contiguous along K or not. The stand-in adds up as Hopper's tensor cores do. kChunk:
+ * see gpul__gemm_kernel. */
 template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kLength, int kBlocks, int kDepth>
 struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
     typedef gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> Sums;
@@ -8025,10 +8027,10 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
         kSums = Sums::kSums,
         kSplitK = 1,
         kOdd = int(kSums) < 128, /* large tiles have no registers for elements on their way */
-        kPitch = kN + 8,
-        kPitchK = kSlice + 8 /* of operands */
+        kPitch = kN + 8
     };
-    template <int kTile> using Operand = gpul__gemm_pairs<kTile, kSlice, kThreads, (int(kSums) < 128)>;
+    template <int kTile> using Operand = gpul__gemm_pairs<kTile, kSlice, kThreads, kOdd != 0>;
+    enum { kPitchK = Operand<kM>::kPitchK }; /* B's, too */
     static_assert(kAcross % 2 == 0 && kSteps % 2 == 0, "B is read in pairs of columns; two places in turns");
 #ifdef GPULITE_CPU_STANDIN
     gpul__tensor_factors x[2][kDown][2], y[2][kAcross][2];
@@ -8516,7 +8518,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     tile.each(to_shared);
     __syncthreads();                                  /* fault: matmul-end-barrier */
     const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
-    if (epilogue) { /* pairs by mma: hardly faster than elements, but for nvcc to compile */
+    if (epilogue) {                                   /* by mma, elements alone: a copy less to compile */
         if (plan.c_vector && S::kTensor == 0) gpul__gemm_store_rows<S::kVector, true, S>(shared, v, first_m, first_n);
         else gpul__gemm_store_rows<1, true, S>(shared, v, first_m, first_n);
     } else {
@@ -10655,22 +10657,18 @@ static inline double gpul__gemm_time(const gpul__gemm_tile &tile, double singles
     return time + double(mine * tile.m * tile.n) / 8 + double(gpul__gemm_added(splits)) * tile.add +
            (splits > gpul__gemm_fan ? 5500 : 2500);
 }
-/* Of elements copied alone, those along K count twice. There f64 alone is copied by vectors: others are transposed. */
-static inline int32_t gpul__gemm_singles(gpul_dtype dtype, bool along_k, bool vector) {
+/* Of elements copied alone, those along K count twice. There f64 alone is copied by vectors: others are transposed. By
+ * mma, pairs count once, and what passes through registers five times (see gpul__mma_plan). */
+static inline int32_t gpul__gemm_singles(const gpul__gemm_plan *plan, gpul_dtype dtype, bool along_k, int32_t vector) {
+    if (plan->mma) return vector == 8 ? 0 : vector == 2 ? 1 : 5;
     return vector && (!along_k || dtype == GPUL_F64) ? 0 : along_k ? 2 : 1;
 }
 /* The tile that takes least, and how many cycles. shared_bytes: what a block may have. */
 static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *plan, const gpul__gemm_problem *p,
                                     int64_t part, int64_t sms, int64_t shared_bytes) {
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
-    const auto singles = [&](bool along_k, int32_t vector) { /* mma: see gpul__mma_plan */
-                                                             return plan->mma ? vector == 8 ? 0
-                                                                                : vector == 2 ? 1
-                                                                                              : 5
-                                                                              : gpul__gemm_singles(p->dtype, along_k,
-                                                                                                   vector != 0);
-    };
-    const int32_t of_a = singles(p->a_col == 1, plan->a_vector), of_b = singles(p->b_row == 1, plan->b_vector);
+    const int32_t of_a = gpul__gemm_singles(plan, p->dtype, p->a_col == 1, plan->a_vector),
+                  of_b = gpul__gemm_singles(plan, p->dtype, p->b_row == 1, plan->b_vector);
     double least = 1e300;
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
@@ -11052,10 +11050,10 @@ static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, c
     return found;
 }
 
-/* gpul__tensor_kernel for 16-bit types and TF32, of a plan that has the splits; the tile is the one that takes least. An operand that tensor maps
- * cannot describe is copied. Of 16-bit types one or both are gathered instead, with the smallest tile, where that takes
- * less. One operand of TF32 that is not dense along K passes through registers; if it is B, A and B change places; if
- * both are, the smaller one is copied. */
+/* gpul__tensor_kernel for 16-bit types and TF32, of a plan that has the splits; the tile is the one that takes least.
+ * Returns about how many nanoseconds it takes. An operand that tensor maps cannot describe is copied. Of 16-bit types
+ * one or both are gathered instead, with the smallest tile, where that takes less. One operand of TF32 that is not
+ * dense along K passes through registers; if it is B, A and B change places; if both are, the smaller one is copied. */
 static double gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
@@ -11179,9 +11177,9 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
 }
 
 /* Which kernel: tensor cores for 16-bit types and TF32, Hopper's where numbers of tiles and coordinates fit in 32 bits.
- * But not, of 16-bit types, for short K, where C takes the time (of a wide C, bulk copies are the faster way there), nor for few
- * rows or columns, where an operand does; nor for small products, for which the host would take longer to make tensor
- * maps. Emulation packs two dimensions and saves with all three: it takes large products. */
+ * But not, of 16-bit types, for short K, where C takes the time (of a wide C, bulk copies are the faster way there),
+ * nor for few rows or columns, where an operand does; nor for small products, for which the host would take longer to
+ * make tensor maps. Emulation packs two dimensions and saves with all three: it takes large products. */
 static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
