@@ -7939,17 +7939,21 @@ struct gpul__gemm_mmas : gpul__gemm_mma_sums<double, kTileM, kWarpM, kWarpN> {
 };
 
 #ifdef GPULITE_CPU_STANDIN
-/* What Hopper's tensor cores do, for the stand-in. Sixteen factors: integers, and the exponents of their hidden bits */
+/* What Hopper's tensor cores do, for the stand-in. Sixteen factors, of TF32 eight: integers, and the exponents of their
+ * hidden bits. TF32 is what f32 has but for its last 13 bits. */
 struct gpul__tensor_factors {
     enum : int32_t { kCount = 16, kSpecial = 1 << 20, kNone = -(1 << 20) }; /* exponents: of infinities and NaN; of 0 */
     int32_t significand[kCount], exponent[kCount];
-    uint16_t bits[kCount];
-    void set(int k, uint16_t x, bool bf16) {
-        const int places = bf16 ? 7 : 10, field = (x & 0x7fff) >> places, most = bf16 ? 255 : 31;
-        const int32_t size = (x & ((1 << places) - 1)) | int(field != 0) << places;
-        bits[k] = x;
-        significand[k] = x >> 15 ? -size : size;
-        exponent[k] = field == most ? int(kSpecial) : (field ? field : 1) - (bf16 ? 127 : 15);
+    float value[kCount];
+    static int places(gpul_dtype type) { return type == GPUL_BF16 ? 7 : 10; } /* of a significand */
+    void set(int k, uint32_t x, gpul_dtype type) {
+        const bool wide = type == GPUL_F32;
+        const uint32_t most = type == GPUL_F16 ? 31 : 255, bits = wide ? x >> 13 : x;
+        const uint32_t field = bits >> places(type) & most;
+        const int32_t size = int32_t(bits & ((1u << places(type)) - 1) | uint32_t(field != 0) << places(type));
+        value[k] = wide ? gpul__bits<float>(x) : gpul__gemm_widen(gpul__gemm_16{uint16_t(x)}, type == GPUL_BF16);
+        significand[k] = x >> (wide ? 31 : 15) ? -size : size;
+        exponent[k] = field == most ? int32_t(kSpecial) : int32_t(field ? field : 1) - int32_t(most / 2);
     }
 };
 /* x / 2^places toward zero */
@@ -7960,9 +7964,10 @@ static inline int64_t gpul__cut_off(int64_t x, int places) {
 }
 /* sum + a[0] b[0] + .. + a[15] b[15]. Products are exact and not normalised. They and the sum are cut off 25 places below
  * the largest exponent among them, added up exactly, and rounded toward zero. */
-static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gpul__tensor_factors &b, bool bf16) {
+static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gpul__tensor_factors &b,
+                              gpul_dtype type) {
     typedef gpul__tensor_factors F;
-    const int places = bf16 ? 14 : 20; /* of a product */
+    const int places = 2 * F::places(type); /* of a product */
     const uint32_t bits = gpul__bits<uint32_t>(sum), field = bits >> 23 & 255;
     const int32_t size = int32_t(bits & 0x7fffff) | int32_t(field != 0) << 23, of_sum = bits >> 31 ? -size : size,
                   sum_exponent = int32_t(field ? field : 1) - 127;
@@ -7972,9 +7977,7 @@ static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gp
     for (int k = 0; k < F::kCount; ++k) any |= product[k], special |= exponent[k] > 1000;
     if (special) { /* infinities and NaN */
         for (int k = 0; k < F::kCount; ++k) {
-            if (a.exponent[k] == F::kSpecial || b.exponent[k] == F::kSpecial)
-                sum +=
-                    gpul__gemm_widen(gpul__gemm_16{a.bits[k]}, bf16) * gpul__gemm_widen(gpul__gemm_16{b.bits[k]}, bf16);
+            if (a.exponent[k] == F::kSpecial || b.exponent[k] == F::kSpecial) sum += a.value[k] * b.value[k];
         }
         return sum;
     }
@@ -7995,8 +7998,9 @@ static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gp
 }
 #endif
 
-/* 16-bit types by mma, from compute capability 8.0 on. Of each step of sixteen along K, ldmatrix brings a lane what it
- * multiplies, whether the slice is contiguous along K or not. The stand-in adds up as Hopper's tensor cores do. kChunk:
+/* 16-bit types and TF32 by mma, from compute capability 8.0 on. Of each step of sixteen along K, ldmatrix brings a lane
+ * what it multiplies, whether the slice is contiguous along K or not. Elements of TF32 are two of 16 bits, in operands
+ * that are contiguous along K: a lane's are in the same places. The stand-in adds up as Hopper's tensor cores do. kChunk:
  * see gpul__gemm_kernel. */
 template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kLength, int kBlocks, int kDepth>
 struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
@@ -8056,13 +8060,13 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
 #endif
         }
     } of_a, of_b;
-    bool bf16;
+    gpul_dtype type; /* GPUL_F32: TF32 */
 
     __device__ __forceinline__ void place(const Operand<kM> &a, const Operand<kN> &b, gpul_dtype dtype) {
         const int one = int(threadIdx.x) / 8 % 2 * 8, other = int(threadIdx.x) / 16 % 2 * 8;
         of_a.find(a, row, one, other);
         of_b.find(b, col, other, one);
-        bf16 = dtype == GPUL_BF16;
+        type = dtype;
     }
 #ifndef GPULITE_CPU_STANDIN
     /* Four matrices; transposed where the slice is not contiguous along K */
@@ -8103,47 +8107,52 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
         if (of_b.along_k) load_y<false>(step, from_b);
         else load_y<true>(step, from_b);
     }
-    template <bool kBf16>
+    template <gpul_dtype kType>
     static __device__ __forceinline__ void multiply_one(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 #ifdef GPUL__COPIES_ASYNC
-        if (kBf16)
-            asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-                "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-        else
-            asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-                "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#define GPUL__MMA(shape, type)                                                                                         \
+    asm("mma.sync.aligned." shape ".row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "  \
+        "{%0, %1, %2, %3};"                                                                                            \
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                               \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+        if (kType == GPUL_F32) GPUL__MMA("m16n8k8", "tf32");
+        else if (kType == GPUL_BF16) GPUL__MMA("m16n8k16", "bf16");
+        else GPUL__MMA("m16n8k16", "f16");
+#undef GPUL__MMA
 #endif
     }
 #else
     template <int kForm> void load(int step, const float *a, const float *b) {
         const uint16_t *const from_a = reinterpret_cast<const uint16_t *>(a) + of_a.at + g * of_a.outer,
                               *const from_b = reinterpret_cast<const uint16_t *>(b) + of_b.at + 2 * t * of_b.outer;
+        const auto element = [this](const uint16_t *x, int k) { /* a step has eight of TF32, and eight zeros */
+            if (type != GPUL_F32) return uint32_t(*x);
+            return k < kDeep / 2 ? x[0] | uint32_t(x[1]) << 16 : 0u;
+        };
         for (int k = 0; k < kDeep; ++k) {
-            const int at_a = (step * kDeep + k) * of_a.k, at_b = (step * kDeep + k) * of_b.k;
+            const int at = step * kDeep + (type != GPUL_F32 ? k : k * 2 % kDeep);
             for (int i = 0; i < 2 * kDown; ++i)
-                x[step % 2][i / 2][i % 2].set(k, from_a[i * 8 * of_a.outer + at_a], bf16);
+                x[step % 2][i / 2][i % 2].set(k, element(from_a + i * 8 * of_a.outer + at * of_a.k, k), type);
             for (int j = 0; j < 2 * kAcross; ++j)
-                y[step % 2][j / 2][j % 2].set(k, from_b[(j / 2 * 8 + j % 2) * of_b.outer + at_b], bf16);
+                y[step % 2][j / 2][j % 2].set(
+                    k, element(from_b + (j / 2 * 8 + j % 2) * of_b.outer + at * of_b.k, k), type);
         }
     }
-    template <bool kBf16>
+    template <gpul_dtype kType>
     static void multiply_one(float (&c)[4], const gpul__tensor_factors (&a)[2], const gpul__tensor_factors (&b)[2]) {
-        for (int e = 0; e < 4; ++e) c[e] = gpul__tensor_add(c[e], a[e / 2], b[e % 2], kBf16);
+        for (int e = 0; e < 4; ++e) c[e] = gpul__tensor_add(c[e], a[e / 2], b[e % 2], kType);
     }
 #endif
     template <int kForm> __device__ __forceinline__ void multiply(int step, int next, const float *a, const float *b) {
         load<kForm>(next, a, b);
-        if (bf16) multiply_all<true>(step);
-        else multiply_all<false>(step);
+        if (type == GPUL_F32) multiply_all<GPUL_F32>(step);
+        else if (type == GPUL_BF16) multiply_all<GPUL_BF16>(step);
+        else multiply_all<GPUL_F16>(step);
     }
-    template <bool kBf16> __device__ __forceinline__ void multiply_all(int step) {
+    template <gpul_dtype kType> __device__ __forceinline__ void multiply_all(int step) {
         GPUL__UNROLL_FOR (int i = 0; i < kDown; ++i) {
             GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j)
-                multiply_one<kBf16>(sum[i][j], x[step % 2][i], y[step % 2][j]);
+                multiply_one<kType>(sum[i][j], x[step % 2][i], y[step % 2][j]);
         }
     }
 };
@@ -8365,10 +8374,9 @@ template <typename S> struct gpul__gemm_to_shared {
 };
 /* Rows from shared memory to C, kWide neighbours a lane: C = alpha sum + beta C, and, with kEpilogue, the bias and the
  * activation. Up to sixteen elements at a time, with no branch between them, so that their reads overlap. */
-template <int kWide, bool kEpilogue, typename S>
+template <int kWide, bool kEpilogue, typename T, typename S>
 static __device__ __forceinline__ void
 gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &v, int64_t first_m, int64_t first_n) {
-    typedef typename S::T T;
     typedef typename S::Compute Compute;
     enum {
         kAcross = int(S::kN) / kWide,
@@ -8518,12 +8526,17 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     tile.each(to_shared);
     __syncthreads();                                  /* fault: matmul-end-barrier */
     const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
-    if (epilogue) {                                   /* by mma, elements alone: a copy less to compile */
-        if (plan.c_vector && S::kTensor == 0) gpul__gemm_store_rows<S::kVector, true, S>(shared, v, first_m, first_n);
-        else gpul__gemm_store_rows<1, true, S>(shared, v, first_m, first_n);
+    typedef typename S::T T;
+    typedef typename std::conditional<int(S::kTensor) != 0, float, T>::type Wide;
+    if (S::kTensor && p.dtype == GPUL_F32) { /* TF32; elements alone, as below: copies less to compile */
+        if (epilogue) gpul__gemm_store_rows<1, true, Wide, S>(shared, v, first_m, first_n);
+        else gpul__gemm_store_rows<1, false, Wide, S>(shared, v, first_m, first_n);
+    } else if (epilogue) {
+        if (plan.c_vector && S::kTensor == 0) gpul__gemm_store_rows<S::kVector, true, T, S>(shared, v, first_m, first_n);
+        else gpul__gemm_store_rows<1, true, T, S>(shared, v, first_m, first_n);
     } else {
-        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, S>(shared, v, first_m, first_n);
-        else gpul__gemm_store_rows<1, false, S>(shared, v, first_m, first_n);
+        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, T, S>(shared, v, first_m, first_n);
+        else gpul__gemm_store_rows<1, false, T, S>(shared, v, first_m, first_n);
     }
 }
 
@@ -10586,7 +10599,7 @@ static inline int32_t gpul__gemm_shared_bytes(const gpul__gemm_tile &tile, int64
 typedef gpul__gemm_halves<128, 128, 64, 64, 32, 2, 4> gpul__gemm_large_halves;
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
 enum { gpul__gemm_tile_count = 8 };
-static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
+static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, bool mma = false) { /* TF32 has those of 16 bits */
 #define GPUL__GEMM_TILES(T)                                                                                            \
     gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(                                   \
         sizeof(T) == 2 ? 54 : 35, sizeof(T) == 2 ? 0 : 9 / 256., sizeof(T) == 2 ? 130 : 98, 1500, 600),                \
@@ -10608,7 +10621,7 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
          gpul__gemm_tile_of<gpul__gemm_large_halves>(28, 9 / 256., 36, 6500, 900, 12),
          gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 32, 3, 4>>(13.5, 7 / 256., 12, 2250, 500, 14),
          gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 3, 4>>(6.25, 4 / 256., 7, 1300, 8, 7)}};
-    return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
+    return tiles[mma ? 2 : dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
 
 /* Splits are chosen for the multiprocessors of an H100 or H200, whatever the machine is, so that results do not depend
@@ -10666,7 +10679,7 @@ static inline int32_t gpul__gemm_singles(const gpul__gemm_plan *plan, gpul_dtype
 /* The tile that takes least, and how many cycles. shared_bytes: what a block may have. */
 static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *plan, const gpul__gemm_problem *p,
                                     int64_t part, int64_t sms, int64_t shared_bytes) {
-    const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
+    const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype, plan->mma != 0);
     const int32_t of_a = gpul__gemm_singles(plan, p->dtype, p->a_col == 1, plan->a_vector),
                   of_b = gpul__gemm_singles(plan, p->dtype, p->b_row == 1, plan->b_vector);
     double least = 1e300;
@@ -10678,8 +10691,8 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
             tile.alone /= 2;
             tile.end /= 2;
         }
-        if ((plan->splits > 1 && !tile.add) || tile.thin != gpul__gemm_is_thin(p) || tile.tensor != (plan->mma != 0))
-            continue;
+        if ((plan->splits > 1 && !tile.add) || tile.tensor != (plan->mma != 0)) continue;
+        if (!plan->mma && tile.thin != gpul__gemm_is_thin(p)) continue;
         if (plan->mma && !tile.odd && (plan->a_vector == 1 || plan->b_vector == 1)) continue;
         if (tile.short_k && (part > tile.short_k || p->bias || p->activation)) continue;
         if (gpul__gemm_shared_bytes(tile, part) > shared_bytes) continue;
@@ -10749,11 +10762,12 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
  * scratch memory. Returns about how many cycles it takes. */
 static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t element = gpul__bytes_of(p->dtype);
-    const int64_t steps = plan->mma ? gpul__round_up(plan->part, 64) : plan->part; /* by mma, whole slices */
+    const int64_t steps = /* by mma, whole slices of 16-bit elements */
+        plan->mma ? gpul__round_up(plan->part * (element / 2), 64) : plan->part;
     double time;
     plan->tile = gpul__gemm_best_tile(&time, plan, p, plan->scale_only ? 0 : steps, machine->sms,
                                       machine->shared_optin > 49152 ? machine->shared_optin : 49152);
-    const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[plan->tile];
+    const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype, plan->mma != 0)[plan->tile];
     const bool turned = tile.thin && p->M < p->N; /* as gpul__gemm_thin_kernel takes it */
     plan->tile_m = turned ? tile.n : tile.m;
     plan->tile_n = turned ? tile.m : tile.n;
@@ -11164,11 +11178,19 @@ static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
     if (fallback.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = fallback.scratch_bytes;
 }
 
-/* TF32 without tensor cores: gpul__gemm_kernel on rounded copies, behind the scratch memory of its own. */
+/* TF32 without wgmma: gpul__gemm_kernel on rounded copies, behind the scratch memory of its own. On tensor cores, with the
+ * splits and so the bits of gpul__tensor_kernel; else as IEEE float32. */
 static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_problem rounded = gpul__copied_problem(p);
     gpul__limit_batch(plan, (rounded.a_batch + rounded.b_batch) * 4);
-    gpul__plain_plan(plan, &rounded, machine);
+    if (machine->mma && p->M > 0 && p->N > 0) {
+        gpul__tensor_split(plan, p, gpul__tensor_slice / 4, gpul__h200);
+        plan->mma = 1;
+        plan->a_vector = plan->b_vector = 8;
+        gpul__plain_plan_tile(plan, &rounded, machine);
+    } else {
+        gpul__plain_plan(plan, &rounded, machine);
+    }
     plan->packed = GPUL_MATH_TF32;
     plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
     const int64_t a_copies = p->a_batch ? plan->batch : 1, b_copies = p->b_batch ? plan->batch : 1;
@@ -11238,7 +11260,7 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
 static inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) { return p.batch > 1 ? uint32_t(p.batch) : 1; }
 
 static int32_t gpul__launch_plain(gpul__gemm_view &v, gpul_stream stream) {
-    const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
+    const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype, v.plan.mma != 0)[v.plan.tile];
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n, steps = v.plan.scale_only ? 0 : v.problem.K;
     const gpul__dynamic_shared shared(gpul__gemm_shared_bytes(tile, steps), tile.shared_bytes);
     v.tensor.of_group = gpul__division_by(v.plan.tiles_n); /* of gpul__gemm_short_kernel: a row of tiles */
@@ -11517,7 +11539,7 @@ static int32_t gpul__launch_emulated(gpul__gemm_view &v, const gpul__gemm_proble
 }
 #endif
 
-/* TF32 without tensor cores */
+/* TF32 without wgmma */
 static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
                                     void *scratch, gpul_stream stream) {
     char *const a = static_cast<char *>(scratch) + v.plan.a_at, *const b = static_cast<char *>(scratch) + v.plan.b_at;
@@ -11527,6 +11549,14 @@ static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem
     v.problem.B = b;
     const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, a, b, v.problem.a_row * 4,
                                              gpul__batch_of(v.problem), machine, stream);
+    if (v.plan.mma) { /* elements are two of 16 bits: see gpul__gemm_halves */
+        v.problem.K *= 2;
+        v.problem.a_row *= 2;
+        v.problem.b_col *= 2;
+        v.problem.a_batch *= 2;
+        v.problem.b_batch *= 2;
+        v.plan.part *= 2;
+    }
     return status ? status : gpul__launch_plain(v, stream);
 }
 
@@ -11581,10 +11611,10 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
     v.counters = counters;
     v.one = 1;
     v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->promoted_at);
-    if (plan->mma) return gpul__launch_mma(v, scratch, machine, stream);
-    if (!plan->tensor)
-        return plan->packed ? gpul__launch_rounded(v, problem, machine, scratch, stream)
-                            : gpul__launch_plain(v, stream);
+    if (!plan->tensor) {
+        if (plan->packed) return gpul__launch_rounded(v, problem, machine, scratch, stream);
+        return plan->mma ? gpul__launch_mma(v, scratch, machine, stream) : gpul__launch_plain(v, stream);
+    }
 #ifdef GPUL__HOPPER
     if (plan->packed) return gpul__launch_emulated(v, problem, machine, scratch, stream);
     return gpul__launch_tensor(v, scratch, machine, stream);

@@ -1106,10 +1106,10 @@ static void random_clusters(gpul__machine *machine) {
     }
 }
 
-/* Of random problems on random machines: what the plans of emulated f32 promise, and those of TF32 without tensor
- * cores; with them, see test_plans */
+/* Of random problems on random machines: what the plans of emulated f32 promise, and those of TF32 without wgmma; with
+ * it, see test_plans */
 static void test_math_plans(void) {
-    long tensor = 0, rounded_only = 0, split = 0, pairs = 0;
+    long tensor = 0, rounded_only[2] = {0, 0}, split = 0, pairs = 0;
     for (long k = 0; k < 200000; k++) {
         gpul__gemm_problem p, plain;
         gpul__gemm_plan plan, again, ieee;
@@ -1119,10 +1119,11 @@ static void test_math_plans(void) {
         int good, wanted;
         memset(&machine, 0, sizeof machine);
         machine.sms = 1 + (int32_t)rng_below(200);
-        machine.shared_optin = 232448;
+        machine.shared_optin = rng_below(4) ? 232448 : 49152;
         random_problem(&p, GPUL_F32);
         p.math = 1 + (int32_t)rng_below(2);
         machine.wgmma = p.math == GPUL_MATH_EMULATED && rng_below(4) != 0;
+        machine.mma = machine.wgmma || rng_below(2);
         random_clusters(&machine);
         plain = p;
         plain.math = GPUL_MATH_IEEE;
@@ -1148,6 +1149,13 @@ static void test_math_plans(void) {
             good = good && plan.scratch_bytes >= ieee.scratch_bytes && plan.counters >= ieee.counters;
             good = good && (plan.splits == 1 || plan.counters >= tiles * 2 * ((plan.splits + 15) / 16 + 1));
         } else if (p.math == GPUL_MATH_TF32 && p.alpha != 0 && p.K > 0) {
+            const int by_mma = machine.mma && p.M > 0 && p.N > 0;
+            if (by_mma) { /* the bits of wgmma */
+                machine.wgmma = 1;
+                gpul__plan_gemm(&ieee, &p, &machine);
+                good = good && plan.mma && plan.a_vector == 8 && plan.b_vector == 8 && !plan.a_pitch && !plan.b_pitch;
+                good = good && plan.tiles_m * plan.tile_m >= p.M && plan.tiles_n * plan.tile_n >= p.N;
+            }
             good = good && plan.packed == GPUL_MATH_TF32 && plan.splits == ieee.splits && plan.part == ieee.part;
             tiles = plan.tiles_m * plan.tiles_n; /* they depend on how A and B lie, which copies do not */
             good = good && plan.a_at >= (plan.splits > 1 ? plan.splits * tiles * plan.tile_m * plan.tile_n * 4 : 0) &&
@@ -1158,7 +1166,7 @@ static void test_math_plans(void) {
             good = good && memcmp(&plan, &ieee, sizeof plan) == 0;
         }
         tensor += wanted;
-        rounded_only += !wanted && plan.packed;
+        rounded_only[plan.mma] += !wanted && plan.packed;
         split += wanted && plan.splits > 1;
         pairs += wanted && plan.cluster == 2;
         if (!good) {
@@ -1168,7 +1176,7 @@ static void test_math_plans(void) {
             return;
         }
     }
-    CHECK(tensor > 1000 && rounded_only > 10000 && split > 100 && pairs > 500);
+    CHECK(tensor > 1000 && rounded_only[0] > 10000 && rounded_only[1] > 10000 && split > 100 && pairs > 500);
 }
 
 /* ---- recorded bits: the same in every order of the matrices, on every GPU and the stand-in but for tensor cores ----
