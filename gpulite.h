@@ -1078,30 +1078,33 @@ typedef struct gpul_gemm_options {
     const gpul_array *bias; /* NULL, or a vector that is added to each row of C */
 } gpul_gemm_options;
 
-/* gpul_gemm with options; NULL: the defaults. TF32 and EMULATED have the tensor cores multiply float32, on a Hopper GPU
- * with kernels built for sm_90a. What is promised holds everywhere, but elsewhere nothing is gained.
+/* gpul_gemm with options; NULL: the defaults. TF32 and EMULATED have the tensor cores multiply float32, on a GPU of
+ * compute capability 8.0 or later with kernels built for that; on Hopper, those for sm_90a are faster by far. What is
+ * promised holds everywhere, but elsewhere nothing is gained.
  *
  * TF32: elements of A and B are first rounded to 11 bits, to nearest, ties to even, as Hopper's bulk tensor copies do;
  * the largest become infinite, infinities and NaN stay. gpul_gemm's bound holds against the product of the rounded ones,
- * each of which, if it is a normal number, is within 2^-11 of its own. On Hopper the bits are those of all such GPUs;
- * otherwise they are gpul_gemm's of the rounded matrices, and the same everywhere.
+ * each of which, if it is a normal number, is within 2^-11 of its own; or twice that bound, where tensor cores add up as
+ * published of Ampere. The bits are those of all GPUs of one generation, whatever the build, and the stand-in's are
+ * Hopper's. Without tensor cores they are gpul_gemm's of the rounded matrices, and the same everywhere.
  *
- * EMULATED: gpul_gemm's bound, for all values that float32 has. On Hopper with M, N and K from 256 on and M N K from
- * 2^30 on, elements are split into two of 11 bits, of which three products are added up. The GPU finds out which type
- * they are of:
+ * EMULATED: gpul_gemm's bound, for all values that float32 has. With M, N and K from 256 on and M N K from 2^30 on,
+ * elements are split into two of 11 bits, of which three products are added up; but not where f32 itself is faster, on
+ * GPUs whose f64 takes more than four times as long as f32, unless they are Hopper. The GPU finds out which type they
+ * are of:
  * - float16, if no row of A and no column of B, zeros aside, spans more than a factor of 2^29. The range of the whole
  *   does not matter. Where K is large, a few binades more are good, in A and B together log2(K) - 4, and 8 at most;
  * - TF32, which takes twice as long, if the widest of either do not span more than 2^214 together, and none 2^159;
  * - neither, if they do, or where there is an infinity or a NaN. Then, and wherever there is no such GPU or the product
- *   is smaller, it is gpul_gemm's, bit for bit. Otherwise the bits are those of all Hopper GPUs with kernels for
- *   sm_90a, and only the result can overflow, not a sum on the way to it.
+ *   is smaller, it is gpul_gemm's, bit for bit. Otherwise the bits are a generation's, as those of TF32, and only the
+ *   result can overflow, not a sum on the way to it.
  *
  * Scratch memory. TF32: A and B once more, rows of A and columns of B filled up to multiples of 64 elements, and what
- * gpul_gemm takes. On Hopper only one that does not begin, or whose lines do not, at a multiple of 16 bytes, and the
- * smaller one if neither is dense along K; at most 64 MB for parts of K; and 128 KB a multiprocessor where those are
- * longer than 4096.
- * EMULATED, on Hopper: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most 9 MB for
- * parts of K. In EMULATED, the products of a stack go one after the other.
+ * gpul_gemm takes. On Hopper, by kernels for sm_90a, only one that does not begin, or whose lines do not, at a multiple
+ * of 16 bytes, and the smaller one if neither is dense along K; at most 64 MB for parts of K; and 128 KB a
+ * multiprocessor where those are longer than 4096.
+ * EMULATED: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most 9 MB for parts of K.
+ * In EMULATED, the products of a stack go one after the other.
  *
  * C = act(alpha A B + beta C + bias): bias has an element for each column of C, any stride, and C's dtype, or f32 where
  * that has 16 bits. It is added, with rounding, in the type that is computed in, the activation is taken in that type,
@@ -1423,7 +1426,7 @@ typedef struct gpul__machine {
     /* gpul__find_tensor_cores's answers, where the matrix product is planned; else 0 */
     int32_t wgmma;       /* 1: its kernel for Hopper's tensor cores runs, */
     int32_t clusters[3]; /* in clusters of 2, 4 and 8 blocks, so many at a time */
-    int32_t mma;         /* 1: its kernels for any tensor cores run */
+    int32_t mma;         /* 1: its kernels for any tensor cores run; 2: and gain something for emulated f32 */
 } gpul__machine;
 
 /* Elementwise over up to three inputs: the problem. Dimensions are merged where strides allow, innermost last. */
@@ -1629,7 +1632,7 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
 /* What kernels read comes last, side by side: a warp waits for each piece of its arguments that it has not read yet. */
 typedef struct gpul__gemm_plan {
     int32_t tensor; /* 1: gpul__tensor_kernel, Hopper's tensor cores ("tensor" below) */
-    int32_t mma;    /* 1: gpul__gemm_kernel on tensor cores */
+    int32_t mma;    /* 1: gpul__gemm_kernel on tensor cores; 2: of emulated f32 */
     int32_t tile;   /* of gpul__gemm_tiles; tensor: of gpul__tensor_functions */
     int32_t device;
     int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what packed copies of A and B are made for */
@@ -5176,7 +5179,8 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
         const cudaError_t e = (cudaError_t)gpul__find_tensor_cores(&machine);
         if (e != cudaSuccess) return gpul__cuda(e, function, "cudaFuncGetAttributes");
         if (machine.mma) /* fault: report-tensor-cores */
-            gpul__append(out, "    16-bit matrix products run on tensor cores\n");
+            gpul__append(out, "    tensor cores: matrix products of 16 bits and in TF32%s\n",
+                         machine.mma > 1 || machine.wgmma ? ", and emulated float32" : "");
         if (capability == 90) older = !machine.wgmma;
     }
     if (older)

@@ -7300,7 +7300,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * copies the next ones, which takes no registers. The loop over K has no branch, so the copies are issued between the
  * multiplications. f32: a thread reads a few vectors of both slices and multiplies every pair of elements by fma. f64:
  * mma on tensor cores, which round as fma does. 16-bit types: mma as well, or, below compute capability 8.0 and of small
- * products, widened to f32 on the way into shared memory. In the end the tile passes through shared memory, so that C is
+ * products, widened to f32 on the way into shared memory. f32 by mma, too, where the caller allows it (below). In the end the tile passes through shared memory, so that C is
  * written in whole sectors wherever its rows begin.
  *
  * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile, or, of few rows or
@@ -7325,12 +7325,13 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * each. The shape alone decides what is added to what, here and by mma, which on Hopper adds as wgmma does. So both
  * have the same bits there.
  *
- * f32 on Hopper's tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the
- * copies to shared memory. wgmma takes it with K contiguous only. One operand where it is not passes through registers;
- * of the other one gpul__gemm_pack makes a copy where it is. Emulated: an element is the sum of two numbers of 11 bits,
- * which gpul__gemm_pack makes, and three of their four products make a product of f32; accumulators are promoted after
- * every slice. The two numbers are of f16 if the range of the data allows it, or of TF32; otherwise gpul__gemm_kernel
- * computes it all. The host does not see the data, so all three are launched, and two of them return at once.
+ * f32 on tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the copies to
+ * shared memory. wgmma takes it with K contiguous only. One operand where it is not passes through registers; of the
+ * other one gpul__gemm_pack makes a copy where it is. By mma, copies of both, which are rounded and contiguous along K.
+ * Emulated: an element is the sum of two numbers of 11 bits, which gpul__gemm_pack makes, and three of their four
+ * products make a product of f32; accumulators are promoted after every slice. The two numbers are of f16 if the range
+ * of the data allows it, or of TF32; otherwise IEEE f32 it is. The host does not see the data, so all three are launched,
+ * and two of them return at once.
  *
  * Assumptions. A and B are contiguous along one of their two dimensions, C along its rows. Elements beyond the matrices
  * are never read. Zeros stand for them, beyond the end of K in both operands, since 0 times infinity is not 0.
@@ -7780,7 +7781,9 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         col = warp / (kM / (kDown * kRows)) * (kAcross * kCols) + (kDown == 8 ? of_4 : of_8) * 4;
         gpul__gemm_zero(sum);
     }
-    __device__ __forceinline__ void place(const Operand<kM> &, const Operand<kN> &, gpul_dtype) {}
+    __device__ __forceinline__ void place(const Operand<kM> &, const Operand<kN> &, const gpul__gemm_view &) {}
+    __device__ __forceinline__ void add_up() {}
+    __device__ __forceinline__ void scale_back(const gpul__gemm_view &, int64_t, int64_t) {}
     template <int kForm> __device__ __forceinline__ void load(int step, const Compute *a, const Compute *b) {
         GPUL__UNROLL_FOR (int i = 0; i < kRows; i += 4)
             gpul__gemm_read<4>(x[step % 2] + i, a + row + step * (kM + 4) + i * kDown);
@@ -7820,6 +7823,8 @@ template <typename Compute, int kTileM, int kWarpM, int kWarpN> struct gpul__gem
         col = warp / (kTileM / kWarpM) * kWarpN;
         gpul__gemm_zero(sum);
     }
+    __device__ __forceinline__ void add_up() {}
+    __device__ __forceinline__ void scale_back(const gpul__gemm_view &, int64_t, int64_t) {}
     template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
         GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i) {
             GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j)
@@ -7876,7 +7881,7 @@ struct gpul__gemm_mmas : gpul__gemm_mma_sums<double, kTileM, kWarpM, kWarpN> {
     static_assert(kAcross > 1 && kSteps % 2 == 0, "A is read behind the second product of a row; two places in turns");
     double x[kDown + 1][2][kLoaded], y[2][kAcross][kColumns][kLoaded];
 
-    __device__ __forceinline__ void place(const Operand<kM> &, const Operand<kN> &, gpul_dtype) {}
+    __device__ __forceinline__ void place(const Operand<kM> &, const Operand<kN> &, const gpul__gemm_view &) {}
     template <int kForm> __device__ __forceinline__ void load_x(int i, int step, const double *a) {
         enum { kRow = kForm & 1 ? kSlice + 4 : 1, kStep = kForm & 1 ? 1 : kM + 4 };
         a += (row + i * 16 + g) * kRow + (step * kDeep + (kApart > 1 ? t : 0)) * kStep;
@@ -7939,61 +7944,49 @@ struct gpul__gemm_mmas : gpul__gemm_mma_sums<double, kTileM, kWarpM, kWarpN> {
 };
 
 #ifdef GPULITE_CPU_STANDIN
-/* What Hopper's tensor cores do, for the stand-in. Sixteen factors, of TF32 eight: integers, and the exponents of their
- * hidden bits. TF32 is what f32 has but for its last 13 bits. */
+/* What Hopper's tensor cores do, for the stand-in. Sixteen factors, of TF32 eight, and the exponents of their hidden
+ * bits. TF32 is what f32 has but for its last 13 bits. */
 struct gpul__tensor_factors {
-    enum : int32_t { kCount = 16, kSpecial = 1 << 20, kNone = -(1 << 20) }; /* exponents: of infinities and NaN; of 0 */
-    int32_t significand[kCount], exponent[kCount];
-    float value[kCount];
-    static int places(gpul_dtype type) { return type == GPUL_BF16 ? 7 : 10; } /* of a significand */
+    enum : int32_t { kCount = 16, kSpecial = 1 << 22, kNone = -(1 << 20) }; /* exponents: of infinities and NaN; of 0 */
+    double value[kCount];
+    int32_t exponent[kCount];
     void set(int k, uint32_t x, gpul_dtype type) {
         const bool wide = type == GPUL_F32;
-        const uint32_t most = type == GPUL_F16 ? 31 : 255, bits = wide ? x >> 13 : x;
-        const uint32_t field = bits >> places(type) & most;
-        const int32_t size = int32_t(bits & ((1u << places(type)) - 1) | uint32_t(field != 0) << places(type));
-        value[k] = wide ? gpul__bits<float>(x) : gpul__gemm_widen(gpul__gemm_16{uint16_t(x)}, type == GPUL_BF16);
-        significand[k] = x >> (wide ? 31 : 15) ? -size : size;
-        exponent[k] = field == most ? int32_t(kSpecial) : int32_t(field ? field : 1) - int32_t(most / 2);
+        const uint32_t bits = wide ? x >> 13 : x, places = type == GPUL_BF16 ? 7 : 10, /* of a significand */
+            most = type == GPUL_F16 ? 31 : 255, field = bits >> places & most;
+        value[k] = double(wide ? gpul__bits<float>(bits << 13)
+                               : gpul__gemm_widen(gpul__gemm_16{uint16_t(x)}, type == GPUL_BF16));
+        exponent[k] = field == most ? int32_t(kSpecial)
+                      : value[k] == 0 ? int32_t(kNone)
+                                      : int32_t(field ? field : 1) - int32_t(most / 2);
     }
 };
-/* x / 2^places toward zero */
-static inline int64_t gpul__cut_off(int64_t x, int places) {
-    return places <= 0 ? x * (int64_t(1) << -places)
-           : places > 62 ? 0
-                         : (x + (x < 0 ? (int64_t(1) << places) - 1 : 0)) >> places;
-}
+static inline double gpul__tensor_power(int32_t e) { return gpul__bits<double>(uint64_t(1023 + e) << 52); }
 /* sum + a[0] b[0] + .. + a[15] b[15]. Products are exact and not normalised. They and the sum are cut off 25 places below
  * the largest exponent among them, added up exactly, and rounded toward zero. */
-static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gpul__tensor_factors &b,
-                              gpul_dtype type) {
+static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gpul__tensor_factors &b) {
     typedef gpul__tensor_factors F;
-    const int places = 2 * F::places(type); /* of a product */
-    const uint32_t bits = gpul__bits<uint32_t>(sum), field = bits >> 23 & 255;
-    const int32_t size = int32_t(bits & 0x7fffff) | int32_t(field != 0) << 23, of_sum = bits >> 31 ? -size : size,
-                  sum_exponent = int32_t(field ? field : 1) - 127;
-    int32_t product[F::kCount], exponent[F::kCount], any = 0, special = field == 255;
-    for (int k = 0; k < F::kCount; ++k) product[k] = a.significand[k] * b.significand[k];
-    for (int k = 0; k < F::kCount; ++k) exponent[k] = a.exponent[k] + b.exponent[k];
-    for (int k = 0; k < F::kCount; ++k) any |= product[k], special |= exponent[k] > 1000;
-    if (special) { /* infinities and NaN */
+    const uint32_t field = gpul__bits<uint32_t>(sum) >> 23 & 255;
+    int32_t top = sum == 0 ? int32_t(F::kNone) : field == 255 ? int32_t(F::kSpecial) : int32_t(field ? field : 1) - 127;
+    for (int k = 0; k < F::kCount; ++k) {
+        const int32_t e = a.exponent[k] + b.exponent[k];
+        top = e > top ? e : top;
+    }
+    if (top > 1000) { /* infinities and NaN */
         for (int k = 0; k < F::kCount; ++k) {
-            if (a.exponent[k] == F::kSpecial || b.exponent[k] == F::kSpecial) sum += a.value[k] * b.value[k];
+            if (a.exponent[k] == F::kSpecial || b.exponent[k] == F::kSpecial) sum += float(a.value[k] * b.value[k]);
         }
         return sum;
     }
-    if (!any) return sum;
-    int32_t top = of_sum ? sum_exponent : int32_t(F::kNone);
-    for (int k = 0; k < F::kCount; ++k) {
-        const int32_t e = product[k] ? exponent[k] : int32_t(F::kNone);
-        top = e > top ? e : top;
-    }
-    int64_t total = gpul__cut_off(of_sum, top - sum_exponent - 2);
+    if (top < -1000) return sum; /* all are 0 */
+    const double up = gpul__tensor_power(25 - top);
+    double total = double(int32_t(double(sum) * up));
     for (int k = 0; k < F::kCount; ++k)
-        total += gpul__cut_off(product[k], top - exponent[k] + places - 25); /* fault: matmul-halves-cut */
+        total += double(int32_t(a.value[k] * b.value[k] * up)); /* fault: matmul-halves-cut */
     /* 2^128 and more become infinite */
-    const double exact = double(total) * gpul__bits<double>(uint64_t(top - 25 + 1023) << 52);
+    const double exact = total * gpul__tensor_power(top - 25);
     const float nearest = float(exact);
-    if (fabs(double(nearest)) <= fabs(exact) || fabs(exact) >= gpul__bits<double>(0x47f0000000000000u)) return nearest;
+    if (fabs(double(nearest)) <= fabs(exact) || fabs(exact) >= gpul__tensor_power(128)) return nearest;
     return gpul__bits<float>(gpul__bits<uint32_t>(nearest) - 1); /* toward zero */
 }
 #endif
@@ -8037,10 +8030,12 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
     enum { kPitchK = Operand<kM>::kPitchK }; /* B's, too */
     static_assert(kAcross % 2 == 0 && kSteps % 2 == 0, "B is read in pairs of columns; two places in turns");
 #ifdef GPULITE_CPU_STANDIN
-    gpul__tensor_factors x[2][kDown][2], y[2][kAcross][2];
+    typedef gpul__tensor_factors X[2], Y[2]; /* of 16 rows, of 8 columns */
 #else
-    uint32_t x[2][kDown][4], y[2][kAcross][2];
+    typedef uint32_t X[4], Y[2];
 #endif
+    X x[2][kDown];
+    Y y[2][kAcross];
     /* An operand in shared memory, in elements: from row to row of A or column to column of B, from step to step along K;
      * and the lane's first element, of ldmatrix its row of one of four matrices of 8 x 8, side by side and below each
      * other. */
@@ -8062,11 +8057,11 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
     } of_a, of_b;
     gpul_dtype type; /* GPUL_F32: TF32 */
 
-    __device__ __forceinline__ void place(const Operand<kM> &a, const Operand<kN> &b, gpul_dtype dtype) {
+    __device__ __forceinline__ void place(const Operand<kM> &a, const Operand<kN> &b, const gpul__gemm_view &v) {
         const int one = int(threadIdx.x) / 8 % 2 * 8, other = int(threadIdx.x) / 16 % 2 * 8;
         of_a.find(a, row, one, other);
         of_b.find(b, col, other, one);
-        type = dtype;
+        type = v.problem.dtype;
     }
 #ifndef GPULITE_CPU_STANDIN
     /* Four matrices; transposed where the slice is not contiguous along K */
@@ -8086,29 +8081,29 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
                          : "memory");
 #endif
     }
-    template <bool kTransposed> __device__ __forceinline__ void load_x(int step, uint32_t from) {
-        GPUL__UNROLL_FOR (int i = 0; i < kDown; ++i) {
-            uint32_t(&to)[4] = x[step % 2][i];
-            load_four<kTransposed>(to[0], to[1], to[2], to[3], from + uint32_t(i * 32) * (kTransposed ? 1 : kPitchK));
-        }
+    template <bool kTransposed> static __device__ __forceinline__ void load_x(X (&to)[kDown], uint32_t from) {
+        GPUL__UNROLL_FOR (int i = 0; i < kDown; ++i)
+            load_four<kTransposed>(to[i][0], to[i][1], to[i][2], to[i][3],
+                                   from + uint32_t(i * 32) * (kTransposed ? 1 : kPitchK));
     }
-    template <bool kTransposed> __device__ __forceinline__ void load_y(int step, uint32_t from) {
-        GPUL__UNROLL_FOR (int j = 0; j < kAcross; j += 2) {
-            uint32_t(&to)[2] = y[step % 2][j], (&beside)[2] = y[step % 2][j + 1];
-            load_four<kTransposed>(to[0], to[1], beside[0], beside[1],
+    template <bool kTransposed> static __device__ __forceinline__ void load_y(Y (&to)[kAcross], uint32_t from) {
+        GPUL__UNROLL_FOR (int j = 0; j < kAcross; j += 2)
+            load_four<kTransposed>(to[j][0], to[j][1], to[j + 1][0], to[j + 1][1],
                                    from + uint32_t(j * 16) * (kTransposed ? 1 : kPitchK));
-        }
     }
-    template <int kForm> __device__ __forceinline__ void load(int step, const float *a, const float *b) {
-        const uint32_t from_a = gpul__shared_address(a) + uint32_t(of_a.at + step * kDeep * of_a.k) * 2,
-                       from_b = gpul__shared_address(b) + uint32_t(of_b.at + step * kDeep * of_b.k) * 2;
-        if (of_a.along_k) load_x<false>(step, from_a);
-        else load_x<true>(step, from_a);
-        if (of_b.along_k) load_y<false>(step, from_b);
-        else load_y<true>(step, from_b);
+    /* what lies from step `at` on; not transposed: both are known to be contiguous along K */
+    template <bool kTransposed>
+    __device__ __forceinline__ void load_step(X (&to_x)[kDown], Y (&to_y)[kAcross], int at, const float *a,
+                                              const float *b) const {
+        const uint32_t from_a = gpul__shared_address(a) + uint32_t(of_a.at + at * of_a.k) * 2,
+                       from_b = gpul__shared_address(b) + uint32_t(of_b.at + at * of_b.k) * 2;
+        if (!kTransposed || of_a.along_k) load_x<false>(to_x, from_a);
+        else load_x<true>(to_x, from_a);
+        if (!kTransposed || of_b.along_k) load_y<false>(to_y, from_b);
+        else load_y<true>(to_y, from_b);
     }
     template <gpul_dtype kType>
-    static __device__ __forceinline__ void multiply_one(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+    static __device__ __forceinline__ void multiply_one(float (&c)[4], const X &a, const Y &b) {
 #ifdef GPUL__COPIES_ASYNC
 #define GPUL__MMA(shape, type)                                                                                         \
     asm("mma.sync.aligned." shape ".row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "  \
@@ -8122,37 +8117,40 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
 #endif
     }
 #else
-    template <int kForm> void load(int step, const float *a, const float *b) {
+    template <bool kTransposed>
+    void load_step(X (&to_x)[kDown], Y (&to_y)[kAcross], int at, const float *a, const float *b) const {
         const uint16_t *const from_a = reinterpret_cast<const uint16_t *>(a) + of_a.at + g * of_a.outer,
                               *const from_b = reinterpret_cast<const uint16_t *>(b) + of_b.at + 2 * t * of_b.outer;
         const auto element = [this](const uint16_t *x, int k) { /* a step has eight of TF32, and eight zeros */
-            if (type != GPUL_F32) return uint32_t(*x);
-            return k < kDeep / 2 ? x[0] | uint32_t(x[1]) << 16 : 0u;
+                                                                if (type != GPUL_F32) return uint32_t(*x);
+                                                                return k < kDeep / 2 ? x[0] | uint32_t(x[1]) << 16 : 0u;
         };
         for (int k = 0; k < kDeep; ++k) {
-            const int at = step * kDeep + (type != GPUL_F32 ? k : k * 2 % kDeep);
+            const int there = at + (type != GPUL_F32 ? k : k * 2 % kDeep);
             for (int i = 0; i < 2 * kDown; ++i)
-                x[step % 2][i / 2][i % 2].set(k, element(from_a + i * 8 * of_a.outer + at * of_a.k, k), type);
+                to_x[i / 2][i % 2].set(k, element(from_a + i * 8 * of_a.outer + there * of_a.k, k), type);
             for (int j = 0; j < 2 * kAcross; ++j)
-                y[step % 2][j / 2][j % 2].set(
-                    k, element(from_b + (j / 2 * 8 + j % 2) * of_b.outer + at * of_b.k, k), type);
+                to_y[j / 2][j % 2].set(k, element(from_b + (j / 2 * 8 + j % 2) * of_b.outer + there * of_b.k, k), type);
         }
     }
-    template <gpul_dtype kType>
-    static void multiply_one(float (&c)[4], const gpul__tensor_factors (&a)[2], const gpul__tensor_factors (&b)[2]) {
-        for (int e = 0; e < 4; ++e) c[e] = gpul__tensor_add(c[e], a[e / 2], b[e % 2], kType);
+    template <gpul_dtype kType> static void multiply_one(float (&c)[4], const X &a, const Y &b) {
+        for (int e = 0; e < 4; ++e) c[e] = gpul__tensor_add(c[e], a[e / 2], b[e % 2]);
     }
 #endif
+    template <int kForm> __device__ __forceinline__ void load(int step, const float *a, const float *b) {
+        load_step<true>(x[step % 2], y[step % 2], step * kDeep, a, b);
+    }
     template <int kForm> __device__ __forceinline__ void multiply(int step, int next, const float *a, const float *b) {
         load<kForm>(next, a, b);
-        if (type == GPUL_F32) multiply_all<GPUL_F32>(step);
-        else if (type == GPUL_BF16) multiply_all<GPUL_BF16>(step);
-        else multiply_all<GPUL_F16>(step);
+        if (type == GPUL_F32) multiply_all<GPUL_F32>(sum, x[step % 2], y[step % 2]);
+        else if (type == GPUL_BF16) multiply_all<GPUL_BF16>(sum, x[step % 2], y[step % 2]);
+        else multiply_all<GPUL_F16>(sum, x[step % 2], y[step % 2]);
     }
-    template <gpul_dtype kType> __device__ __forceinline__ void multiply_all(int step) {
+    template <gpul_dtype kType>
+    static __device__ __forceinline__ void multiply_all(float (&c)[kDown][kAcross][4], const X (&a)[kDown],
+                                                        const Y (&b)[kAcross]) {
         GPUL__UNROLL_FOR (int i = 0; i < kDown; ++i) {
-            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j)
-                multiply_one<kType>(sum[i][j], x[step % 2][i], y[step % 2][j]);
+            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j) multiply_one<kType>(c[i][j], a[i], b[j]);
         }
     }
 };
@@ -8510,7 +8508,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
                           chunk = int(S::kChunk) > 0 && left > S::kChunk ? int64_t(S::kChunk) : left;
             operands.a.begin(a, first_m, p.M, p.a_row, p.a_col, from, S::kForms > 4 ? both : plan.a_vector, p.dtype);
             operands.b.begin(b, first_n, p.N, p.b_col, p.b_row, from, S::kForms > 4 ? both : plan.b_vector, p.dtype);
-            tile.place(operands.a, operands.b, p.dtype);
+            tile.place(operands.a, operands.b, v);
             const int form = operands.a.form() + 2 * operands.b.form() + (S::kForms > 4 && both ? 4 : 0);
             gpul__gemm_mainloop_of<S, S::kForms - 1>(form, tile, operands, shared, chunk);
             if (int(S::kChunk) > 0 && length > S::kChunk)
@@ -8518,7 +8516,9 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
                                         before + plan.scale_only, done == 0, chunk == left);
             done += chunk;
         } while (int(S::kChunk) > 0 && done < length);
+        tile.add_up();
         if (S::kSplitK && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
+        tile.scale_back(v, first_m, first_n);
     }
     gpul__gemm_to_shared<S> to_shared = {shared, Compute(v.one)};
     gpul__wait_for_copies<0>(); /* all copies to where the tile goes are complete */
@@ -8528,11 +8528,12 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
     typedef typename S::T T;
     typedef typename std::conditional<int(S::kTensor) != 0, float, T>::type Wide;
-    if (S::kTensor && p.dtype == GPUL_F32) { /* TF32; elements alone, as below: copies less to compile */
+    if (int(S::kTensor) > 1 || (S::kTensor && p.dtype == GPUL_F32)) { /* elements alone: a copy less to compile */
         if (epilogue) gpul__gemm_store_rows<1, true, Wide, S>(shared, v, first_m, first_n);
         else gpul__gemm_store_rows<1, false, Wide, S>(shared, v, first_m, first_n);
     } else if (epilogue) {
-        if (plan.c_vector && S::kTensor == 0) gpul__gemm_store_rows<S::kVector, true, T, S>(shared, v, first_m, first_n);
+        if (plan.c_vector && S::kTensor == 0)
+            gpul__gemm_store_rows<S::kVector, true, T, S>(shared, v, first_m, first_n);
         else gpul__gemm_store_rows<1, true, T, S>(shared, v, first_m, first_n);
     } else {
         if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, T, S>(shared, v, first_m, first_n);
@@ -8989,7 +8990,14 @@ static __device__ __forceinline__ int gpul__pack_row_exponent(uint32_t largest) 
     return gpul__pack_exponent(largest + 0x1000);
 }
 static __device__ __forceinline__ int gpul__pack_target(bool f16) { return f16 ? 15 : 46; }
+static __device__ __forceinline__ float gpul__pack_low(bool f16) { return f16 ? 0x1p-11f : 1.0f; } /* of low parts */
 static __device__ __forceinline__ float gpul__pack_power(int e) { return gpul__bits<float>(uint32_t(127 + e) << 23); }
+/* x 2^e, of a result: by powers of two in two steps, since one may be out of range. It is rounded once: what the first
+ * step makes subnormal, the second one leaves there. */
+static __device__ __forceinline__ float gpul__pack_scale_back(float x, int e) {
+    e = e < -240 ? -240 : e > 240 ? 240 : e;
+    return x * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
+}
 
 /* rounded to the 11 bits of TF32, ties to even, as bulk tensor copies round */
 static __device__ __forceinline__ float gpul__pack_round(float x) {
@@ -9108,6 +9116,98 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
         }
     }
 }
+
+/* The depths of A and B, from the ranges of their rows. */
+static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_constant__ gpul__pack_view v) {
+    const gpul__pack_operand &op = v.of[blockIdx.y];
+    uint32_t depth = 0;
+    gpul__await();
+    GPUL_GRID_STRIDE(i, op.rows) {
+        const uint32_t largest = op.range[2 * i], smallest = 0x7fffffffu - op.range[2 * i + 1];
+        if (largest == 0) continue;
+        const int span = gpul__pack_row_exponent(largest) - gpul__pack_exponent(smallest),
+                  below = span - 14 - gpul__pack_target(true); /* 2^-14 */
+        const uint32_t deep = largest >= 0x7f800000u || below > 130 ? 1000 : below > 0 ? uint32_t(below) : 0;
+        depth = deep > depth ? deep : depth;
+    }
+    if (depth) atomicMax(v.depth + blockIdx.y, depth);
+}
+
+/* ---- emulated f32 by mma ---- */
+
+/* Elements in two parts, as gpul__gemm_pack makes them and gpul__tensor_multiply_terms adds them up,
+ * with the same bits. A slice is a chunk of 128 bytes. A step along K has the high parts of sixteen (TF32: eight)
+ * elements, and the low parts of the same, which are 64 bytes further. */
+struct gpul__gemm_terms : gpul__gemm_halves<128, 64, 32, 32, 64, 1, 3> {
+    typedef gpul__gemm_halves<128, 64, 32, 32, 64, 1, 3> Halves;
+    enum { kSteps = Halves::kSteps / 2, kLow = 32, kChunk = 0, kTensor = 2, kOdd = 0 };
+    float high[kDown][kAcross][4], low[kDown][kAcross][4];
+    X x_low[2][kDown];
+    Y y_low[2][kAcross];
+    bool transposed;
+
+    __device__ __forceinline__ void begin() {
+        Halves::begin();
+        gpul__gemm_zero(high);
+        gpul__gemm_zero(low);
+    }
+    __device__ __forceinline__ void place(const Operand<kM> &a, const Operand<kN> &b, const gpul__gemm_view &v) {
+        Halves::place(a, b, v);
+        type = v.tensor.two;
+        transposed = v.problem.transposed != 0;
+    }
+    template <int kForm> __device__ __forceinline__ void load(int step, const float *a, const float *b) {
+        load_step<false>(x[step], y[step], step * kDeep, a, b);
+        load_step<false>(x_low[step], y_low[step], step * kDeep + kLow, a, b);
+    }
+    template <int kForm> __device__ __forceinline__ void multiply(int step, int next, const float *a, const float *b) {
+        load<kForm>(next, a, b);
+        if (type == GPUL_F32) multiply_terms<GPUL_F32>(step);
+        else multiply_terms<GPUL_F16>(step);
+        if (step == 0) return; /* fault: matmul-promotes */
+        GPUL__UNROLL_FOR (int i = 0; i < kDown; ++i) {
+            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j) {
+                GPUL__UNROLL_FOR (int e = 0; e < 4; ++e) {
+                    sum[i][j][e] += high[i][j][e];
+                    high[i][j][e] = 0;
+                }
+            }
+        }
+    }
+    template <gpul_dtype kType> __device__ __forceinline__ void multiply_terms(int step) {
+        multiply_all<kType>(high, x[step], y[step]);
+        if (transposed) multiply_all<kType>(low, x_low[step], y[step]);
+        multiply_all<kType>(low, x[step], y_low[step]);
+        if (!transposed) multiply_all<kType>(low, x_low[step], y[step]);
+    }
+    __device__ __forceinline__ void add_up() {
+        GPUL__UNROLL_FOR (int i = 0; i < kDown; ++i) {
+            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j) {
+                GPUL__UNROLL_FOR (int e = 0; e < 4; ++e)
+                    sum[i][j][e] = /* fault: matmul-low */
+                        __fmaf_rn(low[i][j][e], gpul__pack_low(type == GPUL_F16), sum[i][j][e]);
+            }
+        }
+    }
+    struct ScaleBack {
+        const gpul__gemm_view &v;
+        int64_t m, n; /* of the tile */
+        int target;
+        __device__ __forceinline__ void operator()(int row, int col, float *two) const {
+            if (m + row >= v.problem.M) return;
+            const int of_row = gpul__pack_row_exponent(v.range_a[2 * (m + row)]) - target;
+            GPUL__UNROLL_FOR (int g = 0; g < kVector; ++g) {
+                if (n + col + g < v.problem.N) /* fault: matmul-scale-back */
+                    two[g] =
+                        gpul__pack_scale_back(two[g], of_row + gpul__pack_row_exponent(v.range_b[2 * (n + col + g)]));
+            }
+        }
+    };
+    __device__ __forceinline__ void scale_back(const gpul__gemm_view &v, int64_t m, int64_t n) {
+        ScaleBack back = {v, m, n, 2 * gpul__pack_target(type == GPUL_F16)};
+        each(back);
+    }
+};
 
 /* ---- Hopper's tensor cores (wgmma) ----
  *
@@ -9562,8 +9662,8 @@ static __device__ __forceinline__ void gpul__tensor_multiply_terms(float *sum, g
         gpul__wgmma_wait<1>(); /* the slice before */
         ring.release(i > 0, before);
         gpul__wgmma_128<kType, 1>(low, a + of_a, b + of_b);
-        gpul__wgmma_128<kType, 1>(low, a + of_a + 2, b + of_b + 2);
         gpul__wgmma_128<kType, 1>(low, a + of_b, b + of_a);
+        gpul__wgmma_128<kType, 1>(low, a + of_a + 2, b + of_b + 2);
         gpul__wgmma_128<kType, 1>(low, a + of_b + 2, b + of_a + 2);
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>(); /* the high parts */
@@ -9576,10 +9676,9 @@ static __device__ __forceinline__ void gpul__tensor_multiply_terms(float *sum, g
     }
     gpul__wgmma_wait<0>();
     ring.release(true, before);
-    const float scale = kType == GPUL_F16 ? 0x1p-11f : 1.0f; /* of the low parts */
     GPUL__UNROLL_FOR (int j = 0; j < kN / 2; ++j) {
         asm volatile("" : "+f"(low[j])::"memory");
-        sum[j] = __fmaf_rn(low[j], scale, sum[j]);
+        sum[j] = __fmaf_rn(low[j], gpul__pack_low(kType == GPUL_F16), sum[j]);
         sum[j + kN / 2] = 0;
     }
 }
@@ -9772,8 +9871,7 @@ static __device__ __forceinline__ void gpul__tensor_fetch(T (&held)[kHeld], cons
                                                           int64_t step, int64_t left) {
     GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h) held[h] = h * step < left ? from[h * distance] : T();
 }
-/* Of elements in two parts: scaled rows and columns are scaled back, by a power of two in two steps, since one may be
- * out of range. The result is rounded once: what the first step makes subnormal, the second one leaves there. */
+/* Of elements in two parts: scaled rows and columns are scaled back. */
 static __device__ __forceinline__ void gpul__tensor_scale_back(float *sum, const gpul__gemm_view &v, int64_t row,
                                                                int64_t col) {
     enum { kN = 128 };
@@ -9788,11 +9886,8 @@ static __device__ __forceinline__ void gpul__tensor_scale_back(float *sum, const
     GPUL__UNROLL_FOR (int i = 0; i < kN / 2; i += 4) {
         GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
             const int scale = int(gpul__tensor_of_column(of_col, i + j, lane));
-            GPUL__UNROLL_FOR (int h = 0; h < 2; ++h) {
-                int e = int(of_row[h]) + scale;
-                e = e < -240 ? -240 : e > 240 ? 240 : e;
-                sum[i + j + 2 * h] = sum[i + j + 2 * h] * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
-            }
+            GPUL__UNROLL_FOR (int h = 0; h < 2; ++h)
+                sum[i + j + 2 * h] = gpul__pack_scale_back(sum[i + j + 2 * h], int(of_row[h]) + scale);
         }
     }
 }
@@ -10436,23 +10531,6 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
 #endif
 }
 
-/* ---- emulated f32: the depths of A and B, from the ranges of their rows ---- */
-
-static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_constant__ gpul__pack_view v) {
-    const gpul__pack_operand &op = v.of[blockIdx.y];
-    uint32_t depth = 0;
-    gpul__await();
-    GPUL_GRID_STRIDE(i, op.rows) {
-        const uint32_t largest = op.range[2 * i], smallest = 0x7fffffffu - op.range[2 * i + 1];
-        if (largest == 0) continue;
-        const int span = gpul__pack_row_exponent(largest) - gpul__pack_exponent(smallest),
-                  below = span - 14 - gpul__pack_target(true); /* 2^-14 */
-        const uint32_t deep = largest >= 0x7f800000u || below > 130 ? 1000 : below > 0 ? uint32_t(below) : 0;
-        depth = deep > depth ? deep : depth;
-    }
-    if (depth) atomicMax(v.depth + blockIdx.y, depth);
-}
-
 #endif /* GPUL__HOPPER */
 
 /* ---- copies of operands of 16 bits whose rows begin anywhere: there each row begins at a multiple of 16 bytes ---- */
@@ -10599,13 +10677,14 @@ static inline int32_t gpul__gemm_shared_bytes(const gpul__gemm_tile &tile, int64
 typedef gpul__gemm_halves<128, 128, 64, 64, 32, 2, 4> gpul__gemm_large_halves;
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
 enum { gpul__gemm_tile_count = 8 };
-static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, bool mma = false) { /* TF32 has those of 16 bits */
+/* mma: as in gpul__gemm_plan; TF32 has those of 16 bits, emulated f32 its own. */
+static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
     gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(                                   \
         sizeof(T) == 2 ? 54 : 35, sizeof(T) == 2 ? 0 : 9 / 256., sizeof(T) == 2 ? 130 : 98, 1500, 600),                \
         gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 4>>(                                                    \
             sizeof(T) == 2 ? 17 : 12.5, sizeof(T) == 2 ? 0 : 9 / 256., sizeof(T) == 2 ? 51 : 38, 560, 150)
-    static const gpul__gemm_tile tiles[3][gpul__gemm_tile_count] = {
+    static const gpul__gemm_tile tiles[4][gpul__gemm_tile_count] = {
         {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(285, 9 / 256., 288, 11750, 0),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(71, 9 / 256., 93, 2750, 700),
          GPUL__GEMM_TILES(float),
@@ -10620,8 +10699,9 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, bool mma = fals
          gpul__gemm_thin_tile_of<gpul__gemm_16>(),
          gpul__gemm_tile_of<gpul__gemm_large_halves>(28, 9 / 256., 36, 6500, 900, 12),
          gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 32, 3, 4>>(13.5, 7 / 256., 12, 2250, 500, 14),
-         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 3, 4>>(6.25, 4 / 256., 7, 1300, 8, 7)}};
-    return tiles[mma ? 2 : dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
+         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 3, 4>>(6.25, 4 / 256., 7, 1300, 8, 7)},
+        {gpul__gemm_tile_of<gpul__gemm_terms>(45, 0, 45, 4500, 900)}};
+    return tiles[mma ? mma + 1 : dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
 
 /* Splits are chosen for the multiprocessors of an H100 or H200, whatever the machine is, so that results do not depend
@@ -10679,7 +10759,7 @@ static inline int32_t gpul__gemm_singles(const gpul__gemm_plan *plan, gpul_dtype
 /* The tile that takes least, and how many cycles. shared_bytes: what a block may have. */
 static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *plan, const gpul__gemm_problem *p,
                                     int64_t part, int64_t sms, int64_t shared_bytes) {
-    const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype, plan->mma != 0);
+    const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype, plan->mma);
     const int32_t of_a = gpul__gemm_singles(plan, p->dtype, p->a_col == 1, plan->a_vector),
                   of_b = gpul__gemm_singles(plan, p->dtype, p->b_row == 1, plan->b_vector);
     double least = 1e300;
@@ -10767,7 +10847,7 @@ static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_prob
     double time;
     plan->tile = gpul__gemm_best_tile(&time, plan, p, plan->scale_only ? 0 : steps, machine->sms,
                                       machine->shared_optin > 49152 ? machine->shared_optin : 49152);
-    const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype, plan->mma != 0)[plan->tile];
+    const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype, plan->mma)[plan->tile];
     const bool turned = tile.thin && p->M < p->N; /* as gpul__gemm_thin_kernel takes it */
     plan->tile_m = turned ? tile.n : tile.m;
     plan->tile_n = turned ? tile.m : tile.n;
@@ -11156,21 +11236,30 @@ static gpul__gemm_problem gpul__copied_problem(const gpul__gemm_problem *p) {
     return copied;
 }
 
-/* Emulated f32 on tensor cores. Tiles of 128 x 128, in pairs where there are many; K is split into 512 elements at
- * least while there are fewer tiles than an H200 has multiprocessors. Copies have room for two parts of TF32, eight
+/* Emulated f32 on tensor cores. By wgmma, tiles of 128 x 128, in pairs where there are many. K is split into 512 elements
+ * at least while there are fewer of these than an H200 has multiprocessors. Copies have room for two parts of TF32, eight
  * bytes an element. Scratch memory ends with the depths of A and B and the ranges of their rows. */
 static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128), depth = gpul__round_up(p->K, 64);
     int64_t splits = 1;
     while (tiles * splits * 2 <= gpul__gemm_sms && depth / (splits * 2) >= 512) splits *= 2;
-    plan->tensor = 1;
     plan->packed = p->math;
     plan->part = gpul__round_up(gpul_ceil_div(depth, splits), 64);
     plan->splits = int32_t(gpul_ceil_div(depth, plan->part));
     plan->a_pitch = plan->b_pitch = depth;
     plan->batch = 1; /* the data of each product decide how it is computed */
-    const int32_t cluster = machine->clusters[0] > 0 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
-    gpul__tensor_plan_tile(plan, {0, {128, 128, cluster, 1}, 1}, 0, depth * p->M * 8, depth * p->N * 8, p, machine);
+    if (machine->wgmma) {
+        const int32_t cluster = machine->clusters[0] > 0 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
+        plan->tensor = 1;
+        gpul__tensor_plan_tile(plan, {0, {128, 128, cluster, 1}, 1}, 0, depth * p->M * 8, depth * p->N * 8, p, machine);
+    } else {
+        plan->mma = 2;
+        plan->a_vector = plan->b_vector = 8;
+        gpul__plain_plan_tile(plan, p, machine);
+        plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
+        plan->b_at = plan->a_at + gpul__round_up(depth * p->M * 8, 256);
+        plan->scratch_bytes = plan->b_at + depth * p->N * 8;
+    }
     plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
     plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
     const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine); /* uses the same memory after the others */
@@ -11184,7 +11273,7 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
     const gpul__gemm_problem rounded = gpul__copied_problem(p);
     gpul__limit_batch(plan, (rounded.a_batch + rounded.b_batch) * 4);
     if (machine->mma && p->M > 0 && p->N > 0) {
-        gpul__tensor_split(plan, p, gpul__tensor_slice / 4, gpul__h200);
+        gpul__tensor_split(plan, p, gpul__tensor_slice / 4, gpul__h200); /* fault: matmul-mma-splits */
         plan->mma = 1;
         plan->a_vector = plan->b_vector = 8;
         gpul__plain_plan_tile(plan, &rounded, machine);
@@ -11206,8 +11295,9 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
         p->math == GPUL_MATH_EMULATED ? INT32_MAX / 8 : INT32_MAX - 64; /* emulated: up to four words an element */
-    const bool tensor = machine->wgmma && p->M > 0 && p->M < INT32_MAX && p->N > 0 && p->N < INT32_MAX &&
-                        p->K < k_most && double(p->M) * double(p->N) < tiles_most;
+    const bool fits = p->M > 0 && p->M < INT32_MAX && p->N > 0 && p->N < INT32_MAX && p->K < k_most &&
+                      double(p->M) * double(p->N) < tiles_most;
+    const bool tensor = machine->wgmma && fits;
     const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
     const bool wide = p->M >= 256 && p->N >= 256 && double(p->M) * double(p->N) >= 4194304; /* 2^22 */
     const bool halves = gpul__bytes_of(p->dtype) == 2 && (p->K > 16 || (p->K > 12 && wide)) && !gpul__gemm_is_thin(p) &&
@@ -11216,7 +11306,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
     if (gpul__gemm_scales_only(p)) gpul__plain_plan(plan, p, machine);
-    else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
+    else if (p->math == GPUL_MATH_EMULATED && (tensor || (machine->mma > 1 && fits)) && large && size >= 1073741824)
         gpul__emulated_plan(plan, p, machine);
     else if (tensor && p->math == GPUL_MATH_TF32) {
         gpul__tensor_split(plan, p, gpul__tensor_slice / 4, gpul__h200);
@@ -11260,7 +11350,7 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
 static inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) { return p.batch > 1 ? uint32_t(p.batch) : 1; }
 
 static int32_t gpul__launch_plain(gpul__gemm_view &v, gpul_stream stream) {
-    const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype, v.plan.mma != 0)[v.plan.tile];
+    const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype, v.plan.mma)[v.plan.tile];
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n, steps = v.plan.scale_only ? 0 : v.problem.K;
     const gpul__dynamic_shared shared(gpul__gemm_shared_bytes(tile, steps), tile.shared_bytes);
     v.tensor.of_group = gpul__division_by(v.plan.tiles_n); /* of gpul__gemm_short_kernel: a row of tiles */
@@ -11485,28 +11575,38 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
     return gpul__launch_tensor_kernel(v, gpul__tensor_slice / element, map, stream);
 }
 
+#endif
+
 /* One of the ways of emulated f32: packs A and B, `words` words of 16 bits an element, and multiplies the copies. */
 static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, gpul_dtype type, uint32_t how,
                                   int64_t words, const gpul__machine *machine, gpul_stream stream) {
     const gpul__gemm_problem &p = v.problem;
     const int64_t pitch = v.plan.a_pitch * words;
-    const gpul__gemm_matrix a = {p.A, pitch, p.M, pitch, 0, 0}, b = {p.B, pitch, p.N, pitch, 0, 0};
-    CUtensorMap map[4];
-    memset(map, 0, sizeof map);
     pack.choice = v.choice;
     int32_t status =
         gpul__launch_pack(pack, how, const_cast<void *>(p.A), const_cast<void *>(p.B), pitch * 2, 1, machine, stream);
+    v.tensor.two = type;
+    if (v.plan.mma) {
+        gpul__gemm_view by_mma = v;
+        by_mma.problem.K = by_mma.problem.a_row = by_mma.problem.b_col = pitch;
+        by_mma.problem.a_col = by_mma.problem.b_row = 1;
+        by_mma.plan.part *= words;
+        return status ? status : gpul__launch_plain(by_mma, stream);
+    }
+#ifdef GPUL__HOPPER
     const gpul__gemm_plan &plan = v.plan;
+    const gpul__gemm_matrix a = {p.A, pitch, p.M, pitch, 0, 0}, b = {p.B, pitch, p.N, pitch, 0, 0};
+    CUtensorMap map[4];
+    memset(map, 0, sizeof map);
     if (!status) status = gpul__tensor_map(&map[0], a, 1, 2, plan.tile_m / plan.cluster_n, gpul__tensor_slice);
     if (!status) status = gpul__tensor_map(&map[1], b, 1, 2, plan.tile_n / plan.cluster_m, gpul__tensor_slice);
     if (status) return status;
-    v.tensor.two = type;
     return gpul__launch_tensor_kernel(v, 64 / words, map, stream);
+#else
+    return int32_t(cudaErrorNotSupported);
+#endif
 }
 
-#endif
-
-#ifdef GPUL__HOPPER
 /* Emulated f32: the ranges of rows, the depths, then all three ways; on the GPU two of them return at once. */
 static int32_t gpul__launch_emulated(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
                                      void *scratch, gpul_stream stream) {
@@ -11537,7 +11637,6 @@ static int32_t gpul__launch_emulated(gpul__gemm_view &v, const gpul__gemm_proble
     v.choice.way = gpul__gemm_by_f32;
     return gpul__launch_plain(v, stream);
 }
-#endif
 
 /* TF32 without wgmma */
 static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
@@ -11555,27 +11654,30 @@ static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem
         v.problem.b_col *= 2;
         v.problem.a_batch *= 2;
         v.problem.b_batch *= 2;
-        v.plan.part *= 2;
+        v.plan.part *= 2; /* fault: matmul-tf32-parts */
     }
     return status ? status : gpul__launch_plain(v, stream);
 }
 
 /* Which tensor cores run on the machine's device, the current one: mma where this file was compiled for compute capability
- * 8.0 or later; gpul__tensor_kernel where it was for sm_90a and the driver makes tensor maps, and how many of its clusters
+ * 8.0 or later, and emulated f32 by it where f64 is fast, as in data centers: elsewhere f32 is faster; gpul__tensor_kernel where it was for sm_90a and the driver makes tensor maps, and how many of its clusters
  * at a time. Found out once a device. */
 extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
     static std::atomic<uint64_t>
-        known[64]; /* 0: not yet; bits 0 to 2: known, wgmma, mma; then 16 for each size of clusters */
+        known[64]; /* 0: not yet; bits 0 to 3: known, wgmma, mma (two); then 16 for each size of clusters */
     const int32_t device = machine->device;
     machine->wgmma = machine->mma = 0;
     if (device < 0 || device >= 64) return 0;
     uint64_t answer = known[device].load(std::memory_order_relaxed);
     if (answer == 0) {
         cudaFuncAttributes attributes;
+        int32_t ratio = 0; /* of the rates of f32 and f64 */
         int32_t status =
             int32_t(cudaFuncGetAttributes(&attributes, gpul__address(gpul__gemm_kernel<gpul__gemm_large_halves>)));
+        if (!status)
+            status = int32_t(cudaDeviceGetAttribute(&ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio, device));
         if (status) return status;
-        answer = attributes.ptxVersion >= 80 ? 1 | 4 : 1;
+        answer = attributes.ptxVersion < 80 ? 1 : ratio > 4 ? 1 | 4 : 1 | 8; /* fault: matmul-emulates */
 #ifdef GPUL__HOPPER
         const void *const kernel = gpul__address(gpul__tensor_functions[0]);
         gpul__tensor_encoder encoder;
@@ -11595,7 +11697,7 @@ extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
         known[device].store(answer, std::memory_order_relaxed);
     }
     machine->wgmma = int32_t(answer >> 1 & 1);
-    machine->mma = int32_t(answer >> 2 & 1);
+    machine->mma = int32_t(answer >> 2 & 3);
     for (int32_t i = 0; i < 3; ++i) machine->clusters[i] = int32_t(answer >> (16 + 16 * i) & 0xffff);
     return 0;
 }
@@ -11611,16 +11713,13 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
     v.counters = counters;
     v.one = 1;
     v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->promoted_at);
-    if (!plan->tensor) {
-        if (plan->packed) return gpul__launch_rounded(v, problem, machine, scratch, stream);
-        return plan->mma ? gpul__launch_mma(v, scratch, machine, stream) : gpul__launch_plain(v, stream);
-    }
+    if (plan->packed == GPUL_MATH_EMULATED) return gpul__launch_emulated(v, problem, machine, scratch, stream);
+    if (plan->packed) return gpul__launch_rounded(v, problem, machine, scratch, stream);
+    if (plan->mma) return gpul__launch_mma(v, scratch, machine, stream);
 #ifdef GPUL__HOPPER
-    if (plan->packed) return gpul__launch_emulated(v, problem, machine, scratch, stream);
-    return gpul__launch_tensor(v, scratch, machine, stream);
-#else
-    return int32_t(cudaErrorNotSupported);
+    if (plan->tensor) return gpul__launch_tensor(v, scratch, machine, stream);
 #endif
+    return gpul__launch_plain(v, stream);
 }
 
 #define GPUL__MATMUL_KERNEL gpul__gemm_tiles(GPUL_F32)[0].kernel

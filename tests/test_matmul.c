@@ -655,8 +655,10 @@ static float emulated_sum(const double *a, const double *b, int64_t K, const gpu
                 y[1][k] = t == GPUL_F16 ? rounded_half((q - y[0][k]) * 2048) : rounded(q - y[0][k]);
             }
             for (int h = 0; h < 2; h++) high = tensor_step(high, x[0] + h * step, y[0] + h * step, step, t);
-            for (int h = 0; h < 2; h++) low = tensor_step(low, x[0] + h * step, y[1] + h * step, step, t);
-            for (int h = 0; h < 2; h++) low = tensor_step(low, x[1] + h * step, y[0] + h * step, step, t);
+            for (int h = 0; h < 2; h++) {
+                low = tensor_step(low, x[0] + h * step, y[1] + h * step, step, t);
+                low = tensor_step(low, x[1] + h * step, y[0] + h * step, step, t);
+            }
             sum += high;
         }
         sums[parts++] = (double)fmaf(low, t == GPUL_F16 ? 0x1p-11f : 1, sum);
@@ -805,6 +807,24 @@ static void math_case(int math, int64_t M, int64_t N, int64_t K, int orders, int
     }
 }
 
+/* Are large products emulated, in a time that tests have? */
+static int emulates(void) {
+#ifdef GPULITE_CPU_STANDIN
+    return 0; /* see test_emulated */
+#else
+    gpul__gemm_plan plan;
+    return tensor_plan(&plan, GPUL_F32, GPUL_MATH_EMULATED, 1030, 1020, 1030, 1);
+#endif
+}
+
+/* The smallest that are emulated, which is what the stand-in has time for: of two parts of f16, */
+static void test_emulated(void) { math_case(GPUL_MATH_EMULATED, 256, 1030, 4100, 0, 1, -1.5, 0.75, PLAIN, 3000); }
+/* of two of TF32, and of neither. */
+static void test_emulated_wide(void) {
+    math_case(GPUL_MATH_EMULATED, 1030, 256, 4100, 13, 0, 1, 0, WILD, 3000);
+    math_case(GPUL_MATH_EMULATED, 256, 1030, 4100, 2, 0, 1, 0, SPECIAL, 3000);
+}
+
 static void test_math(void) {
     static const int64_t shapes[][3] = {{1, 1, 1},      {5, 3, 9},      {64, 64, 64}, {65, 63, 65},
                                         {33, 130, 100}, {129, 70, 200}, {7, 9, 3000}, {200, 3, 70}},
@@ -813,7 +833,6 @@ static void test_math(void) {
                                        {8200, 2050, 256},
                                        {260, 257, 66000},
                                        {513, 511, 4100}};
-    gpul__gemm_plan plan;
     int k = 0;
     for (int i = 0; i < COUNT_OF(shapes); i++)
         for (int kind = 0; kind < KINDS; kind++, k++)
@@ -832,8 +851,7 @@ static void test_math(void) {
     }
     math_case(GPUL_MATH_TF32, 30, 20, 0, 0, 0, 1, 0.5, 0, 0);
     math_case(GPUL_MATH_EMULATED, 30, 20, 0, 0, 0, 1, 0, 0, 0);
-    if (!tensor_plan(&plan, GPUL_F32, GPUL_MATH_EMULATED, large[0][0], large[0][1], large[0][2], 1))
-        return;                              /* not on this device */
+    if (!emulates()) return;
     for (int kind = 0; kind < KINDS; kind++) /* all on the first, one or two more on each of the others */
         for (int i = 0; i < COUNT_OF(large); i++, k++) {
             if (i > 0 && kind % 6 != i) continue;
@@ -991,8 +1009,7 @@ static void test_grade(void) {
     } modes[] = {{GPUL_F32, GPUL_MATH_IEEE, 0x1p-24, 127},     {GPUL_F32, GPUL_MATH_TF32, 0x1p-11, 127},
                  {GPUL_F32, GPUL_MATH_EMULATED, 0x1p-24, 127}, {GPUL_F64, GPUL_MATH_IEEE, 0x1p-53, 1023},
                  {GPUL_F16, GPUL_MATH_IEEE, 0x1p-11, 15},      {GPUL_BF16, GPUL_MATH_IEEE, 0x1p-8, 127}};
-    gpul__gemm_plan plan;
-    const int large = tensor_plan(&plan, GPUL_F32, GPUL_MATH_EMULATED, 1030, 1030, 1030, 1);
+    const int large = emulates();
     for (int i = 0; i < COUNT_OF(modes); i++)
         for (int j = 0; j < COUNT_OF(sizes); j++)
             if (sizes[j] < 1000 || large)
@@ -1001,9 +1018,7 @@ static void test_grade(void) {
 
 /* A graph, launched again and again, looks at the data each time: f16 holds them, then TF32 alone, then f32 alone. */
 static void test_math_graph(void) {
-    gpul__gemm_plan plan;
-    const int64_t M = 1030, N = tensor_plan(&plan, GPUL_F32, GPUL_MATH_EMULATED, 1030, 1020, 1030, 1) ? 1020 : 10,
-                  K = N == 1020 ? 1030 : 64;
+    const int64_t M = 1030, N = emulates() ? 1020 : 10, K = N == 1020 ? 1030 : 64;
     static const double odd[] = {0.5, 0x1p-80, INFINITY};
     gpul_stream s = NULL;
     CHECK_OK(gpul_stream_create(&s, 0));
@@ -1109,7 +1124,7 @@ static void random_clusters(gpul__machine *machine) {
 /* Of random problems on random machines: what the plans of emulated f32 promise, and those of TF32 without wgmma; with
  * it, see test_plans */
 static void test_math_plans(void) {
-    long tensor = 0, rounded_only[2] = {0, 0}, split = 0, pairs = 0;
+    long tensor = 0, by_mma = 0, rounded_only[2] = {0, 0}, split = 0, pairs = 0;
     for (long k = 0; k < 200000; k++) {
         gpul__gemm_problem p, plain;
         gpul__gemm_plan plan, again, ieee;
@@ -1123,17 +1138,32 @@ static void test_math_plans(void) {
         random_problem(&p, GPUL_F32);
         p.math = 1 + (int32_t)rng_below(2);
         machine.wgmma = p.math == GPUL_MATH_EMULATED && rng_below(4) != 0;
-        machine.mma = machine.wgmma || rng_below(2);
+        machine.mma = machine.wgmma + (int32_t)rng_below(2 + !machine.wgmma);
         random_clusters(&machine);
         plain = p;
         plain.math = GPUL_MATH_IEEE;
         memset(&plan, 0xaa, sizeof plan);
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&ieee, &plain, &machine) == 1;
-        wanted = machine.wgmma && p.alpha != 0 && p.M >= 256 && p.N >= 256 && p.K >= 256 &&
-                 (double)p.M * (double)p.N * (double)p.K >= 0x1p30;
+        wanted = (machine.wgmma || machine.mma > 1) && p.math == GPUL_MATH_EMULATED && p.alpha != 0 && p.M >= 256 &&
+                 p.N >= 256 && p.K >= 256 && (double)p.M * (double)p.N * (double)p.K >= 0x1p30;
         depth = (p.K + 63) / 64 * 64;
-        good = good && plan.tensor == wanted;
-        if (wanted) {
+        good = good && plan.tensor == (wanted && machine.wgmma);
+        if (wanted && !machine.wgmma) {
+            good = good && plan.mma == 2 && plan.packed == p.math && plan.tile == 0 && plan.a_pitch == depth &&
+                   plan.a_vector == 8 && plan.b_vector == 8;
+            good = good && plan.tiles_m * plan.tile_m >= p.M && plan.tiles_n * plan.tile_n >= p.N;
+            tiles = plan.tiles_m * plan.tiles_n;
+            good = good && plan.a_at >= (plan.splits > 1 ? plan.splits * tiles * plan.tile_m * plan.tile_n * 4 : 0) &&
+                   plan.a_at % 256 == 0 && plan.b_at % 256 == 0 && plan.ranges_at % 256 == 0;
+            good = good && plan.b_at >= plan.a_at + depth * 8 * p.M && plan.ranges_at >= plan.b_at + depth * 8 * p.N;
+            good = good && plan.scratch_bytes >= plan.ranges_at + 256 + (p.M + p.N) * 8;
+            good = good && plan.scratch_bytes >= ieee.scratch_bytes && plan.counters >= ieee.counters;
+            good = good && (plan.splits == 1 || plan.counters >= tiles * ((plan.splits + 15) / 16 + 1));
+            machine.wgmma = 1; /* whose bits they are */
+            gpul__plan_gemm(&again, &p, &machine);
+            good = good && again.tensor && again.splits == plan.splits && again.part == plan.part;
+            by_mma++;
+        } else if (wanted) {
             machine.sms = 1 + (int32_t)rng_below(200);
             gpul__plan_gemm(&again, &p, &machine);
             tiles = plan.tiles_m * plan.cluster * plan.tiles_n;
@@ -1149,8 +1179,8 @@ static void test_math_plans(void) {
             good = good && plan.scratch_bytes >= ieee.scratch_bytes && plan.counters >= ieee.counters;
             good = good && (plan.splits == 1 || plan.counters >= tiles * 2 * ((plan.splits + 15) / 16 + 1));
         } else if (p.math == GPUL_MATH_TF32 && p.alpha != 0 && p.K > 0) {
-            const int by_mma = machine.mma && p.M > 0 && p.N > 0;
-            if (by_mma) { /* the bits of wgmma */
+            const int cores = machine.mma && p.M > 0 && p.N > 0;
+            if (cores) { /* the bits of wgmma */
                 machine.wgmma = 1;
                 gpul__plan_gemm(&ieee, &p, &machine);
                 good = good && plan.mma && plan.a_vector == 8 && plan.b_vector == 8 && !plan.a_pitch && !plan.b_pitch;
@@ -1165,10 +1195,10 @@ static void test_math_plans(void) {
         } else {
             good = good && memcmp(&plan, &ieee, sizeof plan) == 0;
         }
-        tensor += wanted;
+        tensor += plan.tensor;
         rounded_only[plan.mma] += !wanted && plan.packed;
-        split += wanted && plan.splits > 1;
-        pairs += wanted && plan.cluster == 2;
+        split += plan.tensor && plan.splits > 1;
+        pairs += plan.tensor && plan.cluster == 2;
         if (!good) {
             FAIL("plan %ld: math %d, %lld x %lld x %lld: %d parts of %lld, %lld x %lld tiles", k, (int)p.math,
                  (long long)p.M, (long long)p.N, (long long)p.K, (int)plan.splits, (long long)plan.part,
@@ -1176,7 +1206,8 @@ static void test_math_plans(void) {
             return;
         }
     }
-    CHECK(tensor > 1000 && rounded_only[0] > 10000 && rounded_only[1] > 10000 && split > 100 && pairs > 500);
+    CHECK(tensor > 1000 && by_mma > 200 && rounded_only[0] > 10000 && rounded_only[1] > 10000 && split > 100 &&
+          pairs > 500);
 }
 
 /* ---- recorded bits: the same in every order of the matrices, on every GPU and the stand-in but for tensor cores ----
@@ -1748,6 +1779,8 @@ int main(int argc, char **argv) {
     RUN(test_tensor_cores);
     RUN(test_long_sums);
     RUN(test_math);
+    RUN(test_emulated);
+    RUN(test_emulated_wide);
     RUN(test_grade);
     RUN(test_math_graph);
     RUN(test_math_unread);

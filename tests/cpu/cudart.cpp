@@ -3222,7 +3222,7 @@ static int attribute_value(int attribute, int device, int *value) {
     case cudaDevAttrIsMultiGpuBoard: *value = 0; break;
     case cudaDevAttrMultiGpuBoardGroupID: *value = device; break;
     case cudaDevAttrHostNativeAtomicSupported: *value = 0; break;
-    case cudaDevAttrSingleToDoublePrecisionPerfRatio: *value = 2; break;
+    case cudaDevAttrSingleToDoublePrecisionPerfRatio: *value = k.minor == 0 ? 2 : 64; break; /* data centers' */
     case cudaDevAttrPageableMemoryAccess: *value = 0; break;
     case cudaDevAttrConcurrentManagedAccess: *value = k.managed; break;
     case cudaDevAttrComputePreemptionSupported: *value = 1; break;
