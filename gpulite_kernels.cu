@@ -7754,9 +7754,9 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         kAcross = 32 / kDown,
         kBlocksPerSM = kBlocks,
         /* 16-bit elements pass through registers, a slice at a time: a long one, so that waits are few. */
-        kSlice = sizeof(T) == sizeof(Compute) ? kTileM * kTileN <= 1024 ? 16 : 8
-                 : kTileN == 32 ? 32
-                                : 16,
+        kSlice = sizeof(T) != sizeof(Compute) ? 32
+                 : kTileM * kTileN <= 1024 ? 16
+                                           : 8,
         kSteps = kSlice,
         kStepOfB = 0, /* the step in which B's copies are issued; A's are in the first */
         kStages = sizeof(T) == sizeof(Compute) ? kDepth : 2,
@@ -8121,9 +8121,10 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
     void load_step(X (&to_x)[kDown], Y (&to_y)[kAcross], int at, const float *a, const float *b) const {
         const uint16_t *const from_a = reinterpret_cast<const uint16_t *>(a) + of_a.at + g * of_a.outer,
                               *const from_b = reinterpret_cast<const uint16_t *>(b) + of_b.at + 2 * t * of_b.outer;
-        const auto element = [this](const uint16_t *x, int k) { /* a step has eight of TF32, and eight zeros */
-                                                                if (type != GPUL_F32) return uint32_t(*x);
-                                                                return k < kDeep / 2 ? x[0] | uint32_t(x[1]) << 16 : 0u;
+        /* a step has eight of TF32, and eight zeros */
+        const auto element = [this](const uint16_t *p, int k) {
+            if (type != GPUL_F32) return uint32_t(*p);
+            return k < kDeep / 2 ? p[0] | uint32_t(p[1]) << 16 : 0u;
         };
         for (int k = 0; k < kDeep; ++k) {
             const int there = at + (type != GPUL_F32 ? k : k * 2 % kDeep);
@@ -8528,7 +8529,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
     typedef typename S::T T;
     typedef typename std::conditional<int(S::kTensor) != 0, float, T>::type Wide;
-    if (int(S::kTensor) > 1 || (S::kTensor && p.dtype == GPUL_F32)) { /* elements alone: a copy less to compile */
+    if (int(S::kTensor) > 1 ||
+        (int(S::kTensor) > 0 && p.dtype == GPUL_F32)) { /* elements alone: a copy less to compile */
         if (epilogue) gpul__gemm_store_rows<1, true, Wide, S>(shared, v, first_m, first_n);
         else gpul__gemm_store_rows<1, false, Wide, S>(shared, v, first_m, first_n);
     } else if (epilogue) {
@@ -8990,7 +8992,7 @@ static __device__ __forceinline__ int gpul__pack_row_exponent(uint32_t largest) 
     return gpul__pack_exponent(largest + 0x1000);
 }
 static __device__ __forceinline__ int gpul__pack_target(bool f16) { return f16 ? 15 : 46; }
-static __device__ __forceinline__ float gpul__pack_low(bool f16) { return f16 ? 0x1p-11f : 1.0f; } /* of low parts */
+static __device__ __forceinline__ float gpul__pack_low(bool f16) { return f16 ? 1.0f / 2048 : 1.0f; } /* of low parts */
 static __device__ __forceinline__ float gpul__pack_power(int e) { return gpul__bits<float>(uint32_t(127 + e) << 23); }
 /* x 2^e, of a result: by powers of two in two steps, since one may be out of range. It is rounded once: what the first
  * step makes subnormal, the second one leaves there. */
@@ -9138,8 +9140,8 @@ static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_cons
 /* Elements in two parts, as gpul__gemm_pack makes them and gpul__tensor_multiply_terms adds them up,
  * with the same bits. A slice is a chunk of 128 bytes. A step along K has the high parts of sixteen (TF32: eight)
  * elements, and the low parts of the same, which are 64 bytes further. */
-struct gpul__gemm_terms : gpul__gemm_halves<128, 64, 32, 32, 64, 1, 3> {
-    typedef gpul__gemm_halves<128, 64, 32, 32, 64, 1, 3> Halves;
+struct gpul__gemm_terms : gpul__gemm_halves<64, 64, 32, 32, 64, 2, 3> {
+    typedef gpul__gemm_halves<64, 64, 32, 32, 64, 2, 3> Halves;
     enum { kSteps = Halves::kSteps / 2, kLow = 32, kChunk = 0, kTensor = 2, kOdd = 0 };
     float high[kDown][kAcross][4], low[kDown][kAcross][4];
     X x_low[2][kDown];
@@ -10674,20 +10676,16 @@ template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of()
 static inline int32_t gpul__gemm_shared_bytes(const gpul__gemm_tile &tile, int64_t K) {
     return tile.short_k ? tile.shared_bytes / tile.short_k * int32_t(gpul__round_up(K, 4)) : tile.shared_bytes;
 }
-typedef gpul__gemm_halves<128, 128, 64, 64, 32, 2, 4> gpul__gemm_large_halves;
+typedef gpul__gemm_halves<128, 128, 64, 64, 32, 2, 3> gpul__gemm_large_halves;
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
 enum { gpul__gemm_tile_count = 8 };
 /* mma: as in gpul__gemm_plan; TF32 has those of 16 bits, emulated f32 its own. */
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0) {
-#define GPUL__GEMM_TILES(T)                                                                                            \
-    gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(                                   \
-        sizeof(T) == 2 ? 54 : 35, sizeof(T) == 2 ? 0 : 9 / 256., sizeof(T) == 2 ? 130 : 98, 1500, 600),                \
-        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 4>>(                                                    \
-            sizeof(T) == 2 ? 17 : 12.5, sizeof(T) == 2 ? 0 : 9 / 256., sizeof(T) == 2 ? 51 : 38, 560, 150)
     static const gpul__gemm_tile tiles[4][gpul__gemm_tile_count] = {
         {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(285, 9 / 256., 288, 11750, 0),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(71, 9 / 256., 93, 2750, 700),
-         GPUL__GEMM_TILES(float),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 64, 8, 8, 6, 4>>(35, 9 / 256., 98, 1500, 600),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 32, 32, 4, 4, 6, 4>>(12.5, 9 / 256., 38, 560, 150),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(13.5, 9 / 256., 39, 560, 110),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(13.75, 9 / 256., 41, 560, 110),
          gpul__gemm_short_tile_of<float>(90, 20, 1000), gpul__gemm_thin_tile_of<float>()},
@@ -10695,12 +10693,12 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0
          gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(33, 2 / 256., 45, 2700, 900),
          gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(13.5, 14 / 256., 20, 950, 200),
          gpul__gemm_short_tile_of<double>(85, 20, 1500), gpul__gemm_thin_tile_of<double>()},
-        {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500),
-         gpul__gemm_thin_tile_of<gpul__gemm_16>(),
+        {gpul__gemm_tile_of<gpul__gemm_fmas<gpul__gemm_16, 32, 32, 4, 4, 6, 4>>(17, 0, 51, 560, 150),
+         gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500), gpul__gemm_thin_tile_of<gpul__gemm_16>(),
          gpul__gemm_tile_of<gpul__gemm_large_halves>(28, 9 / 256., 36, 6500, 900, 12),
-         gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 32, 3, 4>>(13.5, 7 / 256., 12, 2250, 500, 14),
+         gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 64, 3, 2>>(13.5, 7 / 256., 12, 2250, 500, 14),
          gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 3, 4>>(6.25, 4 / 256., 7, 1300, 8, 7)},
-        {gpul__gemm_tile_of<gpul__gemm_terms>(45, 0, 45, 4500, 900)}};
+        {gpul__gemm_tile_of<gpul__gemm_terms>(25, 0, 25, 2500, 900)}};
     return tiles[mma ? mma + 1 : dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
 

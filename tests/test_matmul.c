@@ -1354,10 +1354,10 @@ static void test_plans(void) {
         {
             static const int64_t high[3][8] = {{128, 128, 64, 32, 64, 16, 0, 64},
                                                {128, 64, 32, 0, 32},
-                                               {64, 32, 0, 128, 128, 64, 32}},
+                                               {32, 0, 128, 128, 64, 32}},
                                  wide[3][8] = {{256, 64, 64, 32, 16, 64, 128, 4},
                                                {128, 64, 32, 64, 4},
-                                               {64, 32, 128, 4, 128, 64, 32}};
+                                               {32, 128, 4, 128, 64, 32}};
             const int dtype = size == 4   ? 0
                               : size == 8 ? 1
                                           : 2,
@@ -1368,7 +1368,7 @@ static void test_plans(void) {
                                             : high[dtype][plan.tile],
                           other_one = plan.tensor ? plan.tile_n * plan.cluster_n : wide[dtype][plan.tile],
                           m = turned ? other_one : one, n = turned ? one : other_one;
-            good = good && (plan.mma ? plan.tile >= 4 : plan.tensor || size != 2 || plan.tile < 4);
+            good = good && (plan.mma ? plan.tile >= 3 : plan.tensor || size != 2 || plan.tile < 3);
             if (!plan.tensor) good = good && (other_one == 4) == (is_thin(p.M, p.N, p.K) && p.alpha != 0);
             good = good && (!short_k || (m % 32 == 0 && m >= 32 && m <= 512 &&
                                          (plan.part <= (size == 2   ? 16
@@ -1451,7 +1451,7 @@ static void test_plans(void) {
             good = good && plan.a_vector == (plan.a_pitch ? 8 : vector_a);
             good = good && plan.b_vector == (plan.b_pitch ? 8 : vector_b);
             good =
-                good && (plan.tile > 4 || (plan.a_vector > 1 && plan.b_vector > 1)); /* the largest takes none else */
+                good && (plan.tile > 3 || (plan.a_vector > 1 && plan.b_vector > 1)); /* the largest takes none else */
             good = good && (!plan.a_pitch || (vector_a < 8 && plan.a_pitch % 8 == 0 && plan.a_pitch >= dense_a));
             good = good && (!plan.b_pitch || (vector_b < 8 && plan.b_pitch % 8 == 0 && plan.b_pitch >= dense_b));
             if (plan.a_pitch || plan.b_pitch)
