@@ -402,7 +402,7 @@ plant matmul-fused test_matmul:test_chain instead 'c[l] += a[l / 2][s] * b[l % 2
 plant matmul-whole-groups test_matmul:test_plans expression 'x.dense' '0'
 plant matmul-nan test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-halves-ends test_matmul:test_copied_operands expression 'length < kCount' 'false'
-plant matmul-halves-cut test_matmul:test_recorded expression 'int32_t(a.value[k] * b.value[k] * up)' '2 * int32_t(a.value[k] * b.value[k] * up / 2)'
+plant matmul-halves-cut test_matmul:test_tensor_cores expression 'int32_t(a.value[k] * b.value[k] * up)' '2 * int32_t(a.value[k] * b.value[k] * up / 2)'
 plant matmul-halves-promote test_matmul:test_long_sums without
 plant matmul-mma-vector test_matmul:test_plans expression 'pitch[0] ? 8 : vector[0]' '8'
 plant matmul-nan-16 test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
