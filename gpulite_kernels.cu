@@ -7300,8 +7300,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * copies the next ones, which takes no registers. The loop over K has no branch, so the copies are issued between the
  * multiplications. f32: a thread reads a few vectors of both slices and multiplies every pair of elements by fma. f64:
  * mma on tensor cores, which round as fma does. 16-bit types: mma as well, or, below compute capability 8.0 and of small
- * products, widened to f32 on the way into shared memory. f32 by mma, too, where the caller allows it (below). In the end the tile passes through shared memory, so that C is
- * written in whole sectors wherever its rows begin.
+ * products, widened to f32 on the way into shared memory. f32 by mma, too, where the caller allows it (below). In the
+ * end the tile passes through shared memory, so that C is written in whole sectors wherever its rows begin.
  *
  * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile, or, of few rows or
  * columns, a tree of eight. Where C has few tiles and K is long, K is split ("split-K"). The splits depend on shape and
@@ -7732,7 +7732,7 @@ template <int kTile, int kSlice, int kThreads, bool kOdd> struct gpul__gemm_pair
  *
  * A block's threads hold a tile of C in registers. `load` reads what the first step along K needs from shared memory.
  * `multiply` computes a step, and reads what the next one needs meanwhile; `each` visits the sums, kVector neighbours of
- * a row at a time. */
+ * a row at a time. Of emulated f32, `add_up` follows the last step, and `scale_back` the sum of all splits. */
 
 template <typename T> static __device__ __forceinline__ void gpul__gemm_zero(T &x) { x = 0; }
 template <typename T, int N> static __device__ __forceinline__ void gpul__gemm_zero(T (&x)[N]) {
