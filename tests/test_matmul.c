@@ -1208,7 +1208,7 @@ static void test_math_plans(void) {
             good = good && memcmp(&plan, &ieee, sizeof plan) == 0;
         }
         tensor += plan.tensor;
-        rounded_only[plan.mma] += !wanted && plan.packed;
+        rounded_only[plan.mma != 0] += !wanted && plan.packed;
         split += plan.tensor && plan.splits > 1;
         pairs += plan.tensor && plan.cluster == 2;
         if (!good) {
