@@ -9141,20 +9141,19 @@ static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_cons
  * with the same bits. A slice is a chunk of 128 bytes. A step along K has the high parts of sixteen (TF32: eight)
  * elements, and the low parts of the same, which are 64 bytes further. */
 struct gpul__gemm_terms : gpul__gemm_halves<64, 64, 32, 32, 64, 2, 3> {
-    typedef gpul__gemm_halves<64, 64, 32, 32, 64, 2, 3> Halves;
-    enum { kSteps = Halves::kSteps / 2, kLow = 32, kChunk = 0, kTensor = 2, kOdd = 0 };
+    enum { kSteps = gpul__gemm_halves::kSteps / 2, kLow = 32, kChunk = 0, kTensor = 2, kOdd = 0 };
     float high[kDown][kAcross][4], low[kDown][kAcross][4];
     X x_low[2][kDown];
     Y y_low[2][kAcross];
     bool transposed;
 
     __device__ __forceinline__ void begin() {
-        Halves::begin();
+        gpul__gemm_halves::begin();
         gpul__gemm_zero(high);
         gpul__gemm_zero(low);
     }
     __device__ __forceinline__ void place(const Operand<kM> &a, const Operand<kN> &b, const gpul__gemm_view &v) {
-        Halves::place(a, b, v);
+        gpul__gemm_halves::place(a, b, v);
         type = v.tensor.two;
         transposed = v.problem.transposed != 0;
     }
@@ -11103,6 +11102,13 @@ static inline double gpul__copies_time(const gpul__gemm_plan *plan, const gpul__
     return bytes > 0 ? 5000 + bytes / 1370 : 0;
 }
 
+/* Copies of A and B, of so many bytes, behind what else is in scratch memory */
+static void gpul__add_copies(gpul__gemm_plan *plan, int64_t a_bytes, int64_t b_bytes) {
+    plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
+    plan->b_at = plan->a_at + gpul__round_up(a_bytes, 256);
+    plan->scratch_bytes = plan->b_at + b_bytes;
+}
+
 /* gpul__gemm_kernel for 16-bit types on tensor cores, by mma, of a plan that has gpul__tensor_kernel's splits, so that a
  * Hopper GPU gives the same bits with both. a_vector, b_vector: how many elements are copied at a time, 8, 2 or 1.
  * Operands whose rows do not begin at multiples of 16 bytes are copied first to where they do, if that takes less. False
@@ -11132,9 +11138,8 @@ static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, c
         const double cycles = gpul__plain_plan_tile(&next, p, machine),
                      time = cycles / 1.7 + gpul__copies_time(&next, p, bytes[0], bytes[1]);
         if (!(time < most)) continue;
-        next.a_at = gpul__round_up(next.scratch_bytes, 256); /* behind the partial sums */
-        next.b_at = next.a_at + gpul__round_up(bytes[0] * (p->a_batch ? next.batch : 1), 256);
-        if (copied) next.scratch_bytes = next.b_at + bytes[1] * (p->b_batch ? next.batch : 1);
+        if (copied)
+            gpul__add_copies(&next, bytes[0] * (p->a_batch ? next.batch : 1), bytes[1] * (p->b_batch ? next.batch : 1));
         most = time;
         *plan = next;
         found = true;
@@ -11254,9 +11259,7 @@ static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
         plan->mma = 2;
         plan->a_vector = plan->b_vector = 8;
         gpul__plain_plan_tile(plan, p, machine);
-        plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
-        plan->b_at = plan->a_at + gpul__round_up(depth * p->M * 8, 256);
-        plan->scratch_bytes = plan->b_at + depth * p->N * 8;
+        gpul__add_copies(plan, depth * p->M * 8, depth * p->N * 8);
     }
     plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
     plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
@@ -11279,10 +11282,9 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
         gpul__plain_plan(plan, &rounded, machine);
     }
     plan->packed = GPUL_MATH_TF32;
-    plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
     const int64_t a_copies = p->a_batch ? plan->batch : 1, b_copies = p->b_batch ? plan->batch : 1;
-    plan->b_at = plan->a_at + gpul__round_up(a_copies * p->M * rounded.a_row * 4, 256);
-    plan->scratch_bytes = plan->b_at + b_copies * p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
+    gpul__add_copies(plan, a_copies * p->M * rounded.a_row * 4,
+                     b_copies * p->N * rounded.b_col * 4); /* fault: matmul-pack-scratch */
 }
 
 /* Which kernel: tensor cores for 16-bit types and TF32, Hopper's where numbers of tiles and coordinates fit in 32 bits.
@@ -11295,7 +11297,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
         p->math == GPUL_MATH_EMULATED ? INT32_MAX / 8 : INT32_MAX - 64; /* emulated: up to four words an element */
     const bool fits = p->M > 0 && p->M < INT32_MAX && p->N > 0 && p->N < INT32_MAX && p->K < k_most &&
                       double(p->M) * double(p->N) < tiles_most;
-    const bool tensor = machine->wgmma && fits;
+    const bool tensor = machine->wgmma && fits, emulates = fits && (machine->wgmma || machine->mma > 1);
     const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
     const bool wide = p->M >= 256 && p->N >= 256 && double(p->M) * double(p->N) >= 4194304; /* 2^22 */
     const bool halves = gpul__bytes_of(p->dtype) == 2 && (p->K > 16 || (p->K > 12 && wide)) && !gpul__gemm_is_thin(p) &&
@@ -11304,7 +11306,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
     if (gpul__gemm_scales_only(p)) gpul__plain_plan(plan, p, machine);
-    else if (p->math == GPUL_MATH_EMULATED && (tensor || (machine->mma > 1 && fits)) && large && size >= 1073741824)
+    else if (p->math == GPUL_MATH_EMULATED && emulates && large && size >= 1073741824)
         gpul__emulated_plan(plan, p, machine);
     else if (tensor && p->math == GPUL_MATH_TF32) {
         gpul__tensor_split(plan, p, gpul__tensor_slice / 4, gpul__h200);
@@ -11575,6 +11577,20 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
 
 #endif
 
+/* gpul__gemm_kernel by mma, of copies by gpul__gemm_pack, whose elements are `words` of 16 bits (see gpul__gemm_halves) and
+ * whose rows end with zeros */
+static int32_t gpul__launch_packed(gpul__gemm_view v, int64_t words, gpul_stream stream) {
+    const void *const a = v.problem.A, *const b = v.problem.B;
+    v.problem = gpul__copied_problem(&v.problem);
+    v.problem.A = a;
+    v.problem.B = b;
+    v.problem.K = v.problem.a_row = v.problem.b_col = v.problem.a_row * words;
+    v.problem.a_batch *= words;
+    v.problem.b_batch *= words;
+    v.plan.part *= words; /* fault: matmul-tf32-parts */
+    return gpul__launch_plain(v, stream);
+}
+
 /* One of the ways of emulated f32: packs A and B, `words` words of 16 bits an element, and multiplies the copies. */
 static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, gpul_dtype type, uint32_t how,
                                   int64_t words, const gpul__machine *machine, gpul_stream stream) {
@@ -11584,13 +11600,7 @@ static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, gpu
     int32_t status =
         gpul__launch_pack(pack, how, const_cast<void *>(p.A), const_cast<void *>(p.B), pitch * 2, 1, machine, stream);
     v.tensor.two = type;
-    if (v.plan.mma) {
-        gpul__gemm_view by_mma = v;
-        by_mma.problem.K = by_mma.problem.a_row = by_mma.problem.b_col = pitch;
-        by_mma.problem.a_col = by_mma.problem.b_row = 1;
-        by_mma.plan.part *= words;
-        return status ? status : gpul__launch_plain(by_mma, stream);
-    }
+    if (v.plan.mma) return status ? status : gpul__launch_packed(v, words, stream);
 #ifdef GPUL__HOPPER
     const gpul__gemm_plan &plan = v.plan;
     const gpul__gemm_matrix a = {p.A, pitch, p.M, pitch, 0, 0}, b = {p.B, pitch, p.N, pitch, 0, 0};
@@ -11646,20 +11656,14 @@ static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem
     v.problem.B = b;
     const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, a, b, v.problem.a_row * 4,
                                              gpul__batch_of(v.problem), machine, stream);
-    if (v.plan.mma) { /* elements are two of 16 bits: see gpul__gemm_halves */
-        v.problem.K *= 2;
-        v.problem.a_row *= 2;
-        v.problem.b_col *= 2;
-        v.problem.a_batch *= 2;
-        v.problem.b_batch *= 2;
-        v.plan.part *= 2; /* fault: matmul-tf32-parts */
-    }
-    return status ? status : gpul__launch_plain(v, stream);
+    if (status) return status;
+    return v.plan.mma ? gpul__launch_packed(v, 2, stream) : gpul__launch_plain(v, stream);
 }
 
 /* Which tensor cores run on the machine's device, the current one: mma where this file was compiled for compute capability
- * 8.0 or later, and emulated f32 by it where f64 is fast, as in data centers: elsewhere f32 is faster; gpul__tensor_kernel where it was for sm_90a and the driver makes tensor maps, and how many of its clusters
- * at a time. Found out once a device. */
+ * 8.0 or later, and emulated f32 by it where f64 is fast, as in data centers: elsewhere f32 is faster;
+ * gpul__tensor_kernel where it was for sm_90a and the driver makes tensor maps, and how many of its clusters at a time.
+ * Found out once a device. */
 extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
     static std::atomic<uint64_t>
         known[64]; /* 0: not yet; bits 0 to 3: known, wgmma, mma (two); then 16 for each size of clusters */
