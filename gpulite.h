@@ -1455,15 +1455,16 @@ typedef struct gpul__elementwise_plan {
     int32_t shifted;                 /* vectors: bit i: input i's are not aligned where out's are */
     int32_t staged;                  /* tiles: bit i: input i passes through shared memory */
     int32_t columns;                 /* of a tile along out's innermost dimension */
+    int32_t line;                    /* vectors: a row's first one begins at a multiple of so many elements of out */
     int32_t rows;                    /* tiles: along the next one */
     int32_t pitch;                   /* and from row to row in shared memory; threads take */
     int32_t rows_log2, columns_log2; /* powers of two of rows and columns */
     int32_t repeats;                 /* elements: a thread stores a result so many times, */
     int32_t repeated;             /* along this dimension of the problem, which has as many elements less; -1: once */
+    int32_t used;                 /* elements: threads of a warp that have any */
     int32_t ndim;                 /* of dim, which unravel a tile's index into its position */
     int64_t tiles;                /* of all rows; those at a row's end may be empty */
     int64_t block;                /* tiles of a block, which has 256 threads */
-    int64_t used;                 /* elements: threads of a warp that have any */
     int64_t blocks, shared_bytes; /* how many there are, and of each */
     struct {
         int64_t size, column, row;    /* a step is so many tiles along out's innermost dimension, and the next, */

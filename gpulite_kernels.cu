@@ -773,6 +773,7 @@ struct gpul__elementwise_layout {
     int32_t shifted;         /* bit k: input k's vectors are not aligned where out's are */
     int32_t staged;          /* bit k: input k passes through shared memory */
     int32_t lanes;           /* elements: 1: a tile is a warp's part of a row */
+    uint32_t line;           /* vectors: a row's first one begins at a multiple of so many elements */
     uint32_t used;           /* elements: those threads of a warp that have any; */
     uint32_t block;          /* tiles of a block */
     int32_t ragged;          /* 1: some tiles lie beyond the ends of rows */
@@ -838,16 +839,17 @@ gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uin
     }
 }
 
-/* The part of a vector that lies in out's row: elements skip .. count - 1 of n. Vectors are aligned in memory, so the
- * first of a row begins `before` elements early, and the last may end early. `element` is the number in memory of the
- * element that the tile's offset leads to. */
+/* The part of a vector that lies in out's row: elements skip .. count - 1 of n. A row's first vector begins where `line`
+ * elements in memory do, so all begin `before` elements early; those at a row's ends are empty or not whole. `element`
+ * is the number in memory of the element that the tile's offset leads to. */
 struct gpul__elementwise_part {
     int before, skip, count, n;
 
-    __device__ __forceinline__ gpul__elementwise_part(int vector, uint32_t element, uint32_t column, uint32_t columns)
+    __device__ __forceinline__ gpul__elementwise_part(int vector, uint32_t element, uint32_t column, uint32_t columns,
+                                                      uint32_t line)
         : n(vector) {
-        before = int(element & uint32_t(n - 1));
-        skip = column == 0 ? before : 0;
+        before = int((element - column) & (line - 1));
+        skip = column < uint32_t(before) ? before - int(column) : 0;
         const int left = int(columns - column) + before;
         count = left < n ? left : n; /* fault: elementwise-tail */
     }
@@ -1083,7 +1085,8 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elemen
     const Outputs out(v.layout);
     const uint32_t index = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS) + threadIdx.x;
     gpul__elementwise_unravel(v.layout, index, 0, 0, true, &position);
-    const gpul__elementwise_part part(N, out.element(position.at[0][0]), position.column[0] * N, v.layout.columns);
+    const gpul__elementwise_part part(N, out.element(position.at[0][0]), position.column[0] * N, v.layout.columns,
+                                      v.layout.line);
     gpul__await(); /* fault: elementwise-await */
     if (index >= v.layout.tiles || part.empty()) return;
     gpul__elementwise_vector<typename Op::A, N> a;
@@ -1458,6 +1461,7 @@ static inline __noinline__ void gpul__elementwise_describe(gpul__elementwise_lay
     v->shifted = plan->shifted;
     v->staged = plan->staged;
     v->lanes = plan->lanes;
+    v->line = uint32_t(plan->line);
     v->used = uint32_t(plan->used);
     v->block = uint32_t(plan->block);
     v->ragged = plan->ndim > p->ndim;
@@ -3806,21 +3810,26 @@ static void gpul__plan_tiles(gpul__elementwise_plan *plan, gpul__elementwise_pro
         if (plan->staged >> k & 1)
             plan->shared_bytes += (plan->pitch << plan->rows_log2) * word * (bytes > 0 ? bytes : op->in_bytes[k]);
 }
-/* The kernel `vectors`; returns the vectors of a row: one more than dense ones, where rows are not aligned alike. */
+/* The kernel `vectors`; returns the vectors of a row. Those of long rows begin where lines of memory do, for warps that
+ * write parts of one are slow. Where rows are not aligned alike, each has as many as the one that begins latest. */
 static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p,
                                   const gpul__elementwise_op *op, int32_t vector) {
+    constexpr int kLine = 128; /* bytes */
     const int32_t last = p->ndim - 1;
-    const int64_t before = int64_t(uintptr_t(p->out) >> gpul__log2(op->out_bytes)) & (vector - 1);
-    int64_t pitch = 0; /* a multiple of the vector where all rows of out are aligned alike */
+    const bool lines = op->vectors == 1 && p->shape[last] * op->out_bytes >= 32 * kLine;
+    const int64_t line = lines ? kLine >> gpul__log2(op->out_bytes) : vector,
+                  before = int64_t(uintptr_t(p->out) >> gpul__log2(op->out_bytes)) & (line - 1);
+    int64_t pitch = 0; /* a multiple of the line where all rows of out are aligned alike */
     for (int32_t d = 0; d < last; ++d) pitch |= p->strides[0][d];
     plan->kernel = GPUL__ELEMENTWISE_VECTORS;
     plan->columns = vector;
+    plan->line = int32_t(line);
     plan->block = GPUL__ELEMENTWISE_THREADS * op->vectors;
     for (int k = 0; k < 3; ++k)
         if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
             !gpul__elementwise_aligned_as_out(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
             plan->shifted |= 1 << k;
-    return (p->shape[last] + ((pitch & (vector - 1)) == 0 ? before : vector - 1) + vector - 1) >> gpul__log2(vector);
+    return (p->shape[last] + ((pitch & (line - 1)) == 0 ? before : line - 1) + vector - 1) >> gpul__log2(vector);
 }
 /* The kernel `elements`; returns the tiles of a row: its elements, or, where they fill most of its warps' items, its
  * warps. Few elements are spread over more threads. Short rows that a gap follows are not divided between warps, where
@@ -3837,7 +3846,8 @@ static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, const gpul__ele
     const int64_t items_of_warps = gpul__round_up(columns, 32 * most);
     plan->lanes = (items == most && 3 * columns >= 2 * items_of_warps) || plan->repeated == last;
     plan->columns = plan->lanes ? 32 * most : 1;
-    if (whole >= kUsed && last > 0 && p->strides[0][last] == 1 && p->strides[0][last - 1] > columns) plan->used = whole;
+    if (whole >= kUsed && last > 0 && p->strides[0][last] == 1 && p->strides[0][last - 1] > columns)
+        plan->used = int32_t(whole);
     plan->block = plan->lanes ? GPUL__ELEMENTWISE_THREADS / 32 : GPUL__ELEMENTWISE_THREADS / 32 * plan->used * items;
     return gpul_ceil_div(columns, plan->columns);
 }
@@ -3925,7 +3935,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     if (op->vectors > 1)
         vectors = vectors && p->in[0] != NULL && p->in[1] == NULL && p->in[2] == NULL && p->strides[1][last] == 1;
     int32_t word = op->value_bytes > 0 ? 1 : GPUL__ELEMENTWISE_WORD(largest); /* elements, in tiles */
-    plan->rows = plan->pitch = plan->repeats = 1;
+    plan->rows = plan->pitch = plan->repeats = plan->line = 1;
     plan->rows_log2 = plan->columns_log2 = 0;
     plan->used = 32;
     plan->repeated = -1;
@@ -4555,7 +4565,7 @@ static __device__ __noinline__ gpul__raw gpul__ufunc_load_edge(const void *from,
 /* The part of the vector at element `at` that is in out */
 static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const gpul__elementwise_layout &l,
                                                                           const gpul__ufunc_call &p, uint32_t at) {
-    gpul__elementwise_part part(int(p.vector), 0, at, l.columns);
+    gpul__elementwise_part part(int(p.vector), 0, at, l.columns, 1);
     if (at == 0) part.skip = int(p.before);
     return part;
 }

@@ -473,6 +473,9 @@ static void test_plans(void) {
                                 : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? vector
                                 : plan.lanes                               ? 32 * items
                                                                            : 1);
+        good = good && plan.line == (plan.kernel != GPUL__ELEMENTWISE_VECTORS                  ? 1
+                                     : op.vectors == 1 && p.shape[last] * op.out_bytes >= 4096 ? 128 / op.out_bytes
+                                                                                               : vector);
         lanes += plan.lanes;
         if (plan.kernel == GPUL__ELEMENTWISE_ELEMENTS && !plan.lanes) /* whole rows of warps that use not all threads */
             good = good && plan.block % (8 * plan.used) == 0 && plan.block / (8 * plan.used) <= items &&
@@ -513,7 +516,7 @@ static void test_plans(void) {
             to = plan.columns;
             if (plan.kernel == GPUL__ELEMENTWISE_VECTORS) {
                 const int64_t ahead =
-                    (int64_t)((uintptr_t)p.out / (uintptr_t)op.out_bytes + (uintptr_t)at[0]) % plan.columns;
+                    ((int64_t)((uintptr_t)p.out / (uintptr_t)op.out_bytes) + at[0] - column) % plan.line;
                 from = -ahead;
                 to = plan.columns - ahead;
                 for (i = 0; i < 3; i++) /* aligned where out is, or said to be not */
