@@ -2735,14 +2735,15 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
         }
         Raw vx[kF] = {};
         gpul__pack<Y, kN> vy;
-        if (!inside && kF > 4) { /* one by one; in place of missing ones, the last */
+        if (!inside && kF > 4) { /* one by one, those of a cache line together; in place of missing ones, the last */
             gpul__pack<X, kN> elements[kF];
             if (n == 1) { /* once */
                 GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) gpul__fill(elements[u].v, x[u][int64_t(i) * stride]);
             } else {
-                GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
-                    GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
+                GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) {
+                    GPUL__UNROLL_FOR (int k = 0; k < kN; ++k)
                         elements[u].v[k] = x[u][int64_t(i + (k < count ? k : count - 1)) * stride];
+                    gpul__schedule_fence(v.zero);
                 }
             }
             memcpy(&vx, &elements, sizeof vx);
