@@ -138,18 +138,52 @@ struct gpul__dynamic_shared {
     gpul__dynamic_shared(int64_t bytes_, int64_t most_) : bytes(size_t(bytes_)), most(size_t(most_)) {}
 };
 
-/* Launches a kernel on the current device, early or not, in clusters of `cluster` blocks (0: no clusters). `arguments`
- * says where they lie, each of its parameter's type. Errors come back as the launch's own return value, so that neither a
- * stale error is blamed on it nor its own error left behind for somebody else. */
-static inline __noinline__ int32_t gpul__launch_as(int32_t early, int32_t cluster, const void *kernel, gpul_dim3 grid,
-                                                   gpul_dim3 block, gpul__dynamic_shared shared, gpul_stream stream,
-                                                   const void *const *arguments) {
+/* The last answers of the host, by what they depend on, which is never all zeros. A key that comes to another one's slot
+ * takes it. */
+template <typename Key, typename Value, int kSlots> struct gpul__kept {
+    struct slot {
+        Key key;
+        Value value;
+        bool is_new; /* the value is not there yet */
+    } slots[kSlots];
+    slot &slot_of(const Key &key) {
+        static_assert(sizeof(Key) % 8 == 0 && (kSlots & (kSlots - 1)) == 0, "whole words; a power of two");
+        uint64_t words[sizeof(Key) / 8], hash = 0;
+        memcpy(words, &key, sizeof key);
+        for (size_t i = 0; i < sizeof(Key) / 8; ++i) hash += words[i] * (0x9e3779b97f4a7c15u * (2 * i + 1));
+        slot &here = slots[(hash >> 32) % kSlots];
+        here.is_new = memcmp(&here.key, &key, sizeof key) != 0; /* fault: matmul-kept-choice */
+        if (here.is_new) here.key = key;
+        return here;
+    }
+};
+
+/* Asks for that permission, which takes a sixth of a launch's time: so each thread keeps what it has asked for. */
+struct gpul__permission {
+    const void *kernel;
+    int64_t device, most;
+};
+static inline int32_t gpul__permit(const void *kernel, int32_t device, size_t bytes) {
+    static thread_local gpul__kept<gpul__permission, bool, 16> kept;
+    const gpul__permission permission = {kernel, device, int64_t(bytes)};
+    auto &slot = kept.slot_of(permission);
+    if (!slot.is_new) return 0;
+    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
+    if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
+    if (e != cudaSuccess) slot.key.kernel = 0; /* fault: launch-not-permitted */
+    return int32_t(e);
+}
+
+/* Launches a kernel on `device`, the current one, early or not, in clusters of `cluster` blocks (0: no clusters).
+ * `arguments` says where they lie, each of its parameter's type. Errors come back as the launch's own return value, so that
+ * neither a stale error is blamed on it nor its own error left behind for somebody else. */
+static inline __noinline__ int32_t gpul__launch_as(int32_t device, int32_t early, int32_t cluster, const void *kernel,
+                                                   gpul_dim3 grid, gpul_dim3 block, gpul__dynamic_shared shared,
+                                                   gpul_stream stream, const void *const *arguments) {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
     if (shared.bytes > 49152) {
-        const int most = int(shared.most); /* fault: launch-permission */
-        const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
-        if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
-        if (e != cudaSuccess) return int32_t(e);
+        const int32_t error = gpul__permit(kernel, device, shared.most); /* fault: launch-permission */
+        if (error) return error;
     }
     cudaLaunchAttribute attributes[2];
     cudaLaunchConfig_t config = cudaLaunchConfig_t();
@@ -195,11 +229,10 @@ static inline int32_t gpul__clusters_at_once(int32_t *clusters, int32_t cluster,
 /* A parameter whose type is the kernel's, so that its argument is passed from where it lies */
 template <typename T> struct gpul__same { typedef T type; };
 template <typename... Params>
-static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block,
-                                   gpul__dynamic_shared shared, gpul_stream stream,
+static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block, gpul_stream stream,
                                    const typename gpul__same<Params>::type &...args) {
     const void *const arguments[] = {&args...};
-    return gpul__launch_as(0, 0, gpul__address(kernel), grid, block, shared, stream, arguments);
+    return gpul__launch_as(0, 0, 0, gpul__address(kernel), grid, block, size_t(0), stream, arguments);
 }
 
 /* The same of a kernel that calls gpul__await: early where possible. */
@@ -210,7 +243,7 @@ static inline int32_t gpul__launch_clusters(int32_t device, int32_t cluster, voi
     const void *const arguments[] = {&args...}, *const address = gpul__address(kernel);
     int32_t early = 0;
     const int32_t error = gpul__early(&early, address, device);
-    return error ? error : gpul__launch_as(early, cluster, address, grid, block, shared, stream, arguments);
+    return error ? error : gpul__launch_as(device, early, cluster, address, grid, block, shared, stream, arguments);
 }
 template <typename... Params>
 static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block,
@@ -526,26 +559,6 @@ template <int kBy, typename T, int n> static __device__ __forceinline__ void gpu
 
 static inline int64_t gpul__round_up(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
-
-/* The last answers of the host, by what they depend on, which is never all zeros. A key that comes to another one's slot
- * takes it. */
-template <typename Key, typename Value, int kSlots> struct gpul__kept {
-    struct slot {
-        Key key;
-        Value value;
-        bool is_new; /* the value is not there yet */
-    } slots[kSlots];
-    slot &slot_of(const Key &key) {
-        static_assert(sizeof(Key) % 8 == 0 && (kSlots & (kSlots - 1)) == 0, "whole words; a power of two");
-        uint64_t words[sizeof(Key) / 8], hash = 0;
-        memcpy(words, &key, sizeof key);
-        for (size_t i = 0; i < sizeof(Key) / 8; ++i) hash += words[i] * (0x9e3779b97f4a7c15u * (2 * i + 1));
-        slot &here = slots[(hash >> 32) % kSlots];
-        here.is_new = memcmp(&here.key, &key, sizeof key) != 0; /* fault: matmul-kept-choice */
-        if (here.is_new) here.key = key;
-        return here;
-    }
-};
 
 /* Quotient and remainder (*rest) of an index below 2^53, from the rounded 1 / size. A 64-bit division is a subroutine
  * on a GPU, and its call costs registers. */
@@ -3817,7 +3830,7 @@ static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elem
                                   const gpul__elementwise_op *op, int32_t vector) {
     constexpr int kLine = 128; /* bytes */
     const int32_t last = p->ndim - 1;
-    const bool lines = op->vectors == 1 && p->shape[last] * op->out_bytes >= 32 * kLine;
+    const bool lines = op->vectors == 1 && p->shape[last] * op->out_bytes >= 32 * kLine; /* fault: elementwise-lines */
     const int64_t line = lines ? kLine >> gpul__log2(op->out_bytes) : vector,
                   before = int64_t(uintptr_t(p->out) >> gpul__log2(op->out_bytes)) & (line - 1);
     int64_t pitch = 0; /* a multiple of the line where all rows of out are aligned alike */
@@ -7277,12 +7290,12 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
     if (status || p->n == 0) return status;
     const bool four = gpul__bytes_of(p->x_dtype) == 4;
     if (plan->kernel == GPUL__HISTOGRAM_INTEGERS)
-        return gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_integers);
+        return gpul__launch(gpul__hist_weigh, grid, block, stream, v, gpul__hist_integers);
     if (plan->kernel == GPUL__HISTOGRAM_FLOATS) {
         status = int32_t(cudaMemsetAsync(v.largest, 0, size_t(16 + p->bins * 20), stream));
-        if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_largest);
-        if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_floats);
-        if (!status) status = gpul__launch(gpul__hist_finish_floats, bins_grid, block, 0, stream, v, p->accumulate);
+        if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, stream, v, gpul__hist_largest);
+        if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, stream, v, gpul__hist_floats);
+        if (!status) status = gpul__launch(gpul__hist_finish_floats, bins_grid, block, stream, v, p->accumulate);
         return status;
     }
     if (plan->kernel == GPUL__HISTOGRAM_BYTES) {
@@ -11767,7 +11780,7 @@ static __global__ void gpul__wait_for_cycles(int64_t cycles) {
 }
 
 extern "C" int32_t gpul__count_cycles(int64_t cycles, gpul_stream stream) {
-    return gpul__launch(gpul__wait_for_cycles, gpul__dim(1), gpul__dim(1), 0, stream, cycles);
+    return gpul__launch(gpul__wait_for_cycles, gpul__dim(1), gpul__dim(1), stream, cycles);
 }
 
 /* The host side refers to it, so that header and kernels of two versions do not link. */

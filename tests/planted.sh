@@ -340,6 +340,7 @@ plant elementwise-await-tiles test_elementwise:test_turned_words without
 plant elementwise-stage-barrier test_elementwise:test_turned_words without
 plant elementwise-tile-edge test_elementwise:test_turned_words expression 'left > 0' 'true'
 plant elementwise-turn-edge test_elementwise:test_turned without
+plant elementwise-lines test_elementwise:test_plans expression 'op->vectors == 1' 'false'
 plant elementwise-plan-tiles test_elementwise:test_plans expression 'height' '(height / 2)'
 plant repeat-beyond test_ufuncs:test_repeated expression 'v.last_repeat' '~0u'
 plant elementwise-cut test_elementwise:test_cut without
@@ -379,6 +380,7 @@ plant view-from-end test_views:test_slice expression 'index + n' 'index'
 plant view-end test_views:test_slice expression 'stop == GPUL_END' '0'
 plant permute-twice test_views:test_permute expression 'at[axis] >= 0' '0'
 plant workspace-held test_errors:test_threads_of_one_stream expression 'gpul__workspace_held[device][k].exchange(1)' '0'
+plant launch-not-permitted test_errors:test_permission without
 plant launch-permission test_errors:test_shared_memory_of_threads expression 'shared.most' 'shared.bytes'
 plant wrong-stream test_graph instead 'config.stream = 0;'
 plant counters-not-zeroed test_graph instead 'e = cudaSuccess;'

@@ -198,6 +198,28 @@ static void *counter(void *result) {
 }
 static void test_shared_memory_of_threads(void) { run_threads(counter, 0, 100); }
 
+#ifdef GPULITE_CPU_STANDIN
+/* A kernel that wants more than 48 KB of shared memory asks for it once; where that failed, again. (No test before uses
+ * the kernel of doubles.) */
+static void test_permission(void) {
+    const int64_t bins = 28000, n = bins * 8;
+    gpul_array x = GPUL_ZERO, counts = GPUL_ZERO;
+    const long before = standin_calls("cudaFuncSetAttribute");
+    int64_t sum = -1;
+    CHECK_OK(gpul_full(&x, GPUL_F64, gpul_1d(n), 0.5, NULL));
+    CHECK_OK(gpul_full(&counts, GPUL_I32, gpul_1d(bins), 7, NULL));
+    standin_fail("cudaFuncSetAttribute", 1, cudaErrorUnknown, STANDIN_ONCE);
+    CHECK_INT(gpul_histogram(&counts, &x, 0, 1, NULL), GPUL_ERROR_CUDA);
+    CHECK_INT(standin_failed(), 1);
+    standin_fail_clear();
+    for (int round = 0; round < 3; round++) CHECK_OK(gpul_histogram(&counts, &x, 0, 1, NULL));
+    CHECK_INT(standin_calls("cudaFuncSetAttribute"), before + 2);
+    CHECK_OK(gpul_reduce_host(&sum, GPUL_I64, &counts, GPUL_SUM, NULL));
+    CHECK_INT(sum, n);
+    CHECK_OK(gpul_free_all(&x, &counts));
+}
+#endif
+
 /* Products of several launches, which leave copies of A and B for one another, of threads that share a stream */
 static gpul_stream shared;
 static void *multiplier(void *result) {
@@ -326,6 +348,9 @@ int main(void) {
     RUN(test_check_cuda);
     RUN(test_threads);
     RUN(test_many_threads);
+#ifdef GPULITE_CPU_STANDIN
+    RUN(test_permission);
+#endif
     RUN(test_shared_memory_of_threads);
     RUN(test_threads_of_one_stream);
     RUN(test_pending);
