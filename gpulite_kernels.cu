@@ -786,7 +786,7 @@ struct gpul__elementwise_layout {
     int32_t shifted;         /* bit k: input k's vectors are not aligned where out's are */
     int32_t staged;          /* bit k: input k passes through shared memory */
     int32_t lanes;           /* elements: 1: a tile is a warp's part of a row */
-    uint32_t line;           /* vectors: a row's first one begins at a multiple of so many elements */
+    uint32_t line;           /* vectors: a row's first one begins at a multiple of so many elements and one more */
     uint32_t used;           /* elements: those threads of a warp that have any; */
     uint32_t block;          /* tiles of a block */
     int32_t ragged;          /* 1: some tiles lie beyond the ends of rows */
@@ -852,18 +852,18 @@ gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uin
     }
 }
 
-/* The part of a vector that lies in out's row: elements skip .. count - 1 of n. A row's first vector begins where `line`
- * elements in memory do, so all begin `before` elements early; those at a row's ends are empty or not whole. `element`
- * is the number in memory of the element that the tile's offset leads to. */
+/* The part of a vector that lies in out's row: elements skip .. count - 1 of n. A row's first vector begins at an element
+ * whose number in memory has no bit of `line`, so all begin `before` elements early; those at a row's ends are empty or
+ * not whole. `element` is the number in memory of the element that the tile's offset leads to. */
 struct gpul__elementwise_part {
     int before, skip, count, n;
 
     __device__ __forceinline__ gpul__elementwise_part(int vector, uint32_t element, uint32_t column, uint32_t columns,
                                                       uint32_t line)
         : n(vector) {
-        before = int((element - column) & (line - 1));
-        skip = column < uint32_t(before) ? before - int(column) : 0;
-        const int left = int(columns - column) + before;
+        before = int((element - column) & line);
+        const int ahead = before - int(column), left = int(columns) + ahead;
+        skip = ahead > 0 ? ahead : 0;
         count = left < n ? left : n; /* fault: elementwise-tail */
     }
     __device__ __forceinline__ bool empty() const { return count <= skip; }
@@ -1474,7 +1474,7 @@ static inline __noinline__ void gpul__elementwise_describe(gpul__elementwise_lay
     v->shifted = plan->shifted;
     v->staged = plan->staged;
     v->lanes = plan->lanes;
-    v->line = uint32_t(plan->line);
+    v->line = uint32_t(plan->line - 1);
     v->used = uint32_t(plan->used);
     v->block = uint32_t(plan->block);
     v->ragged = plan->ndim > p->ndim;
@@ -4579,7 +4579,7 @@ static __device__ __noinline__ gpul__raw gpul__ufunc_load_edge(const void *from,
 /* The part of the vector at element `at` that is in out */
 static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const gpul__elementwise_layout &l,
                                                                           const gpul__ufunc_call &p, uint32_t at) {
-    gpul__elementwise_part part(int(p.vector), 0, at, l.columns, 1);
+    gpul__elementwise_part part(int(p.vector), 0, at, l.columns, 0);
     if (at == 0) part.skip = int(p.before);
     return part;
 }
