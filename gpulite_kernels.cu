@@ -2423,7 +2423,7 @@ static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const g
         return;
     }
     GPUL__UNROLL_NOT
-    for (int c = 0; c < kRows * kN; c += kFour) {
+    for (int c = 0; c < kRows * kN && at + c / kN * step < length; c += kFour) { /* rows that exist */
         uint32_t index[kFour];
         int64_t offset[kFour];
         GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) {
@@ -7732,6 +7732,7 @@ template <int kTile, int kSlice, int kThreads, bool kOdd> struct gpul__gemm_pair
     template <int kForm> __device__ __forceinline__ void fetch(float *shared, int left) {
         const int length = along_k ? left - k : rows - outer, height = along_k ? rows - outer : left - k;
         const uint16_t *from = next;
+        if (left < 1) return; /* behind the last slice */
         if (vector == 8) {
             copy<8>(in(shared), from, length, height);
         } else if (vector == 2) {
@@ -8223,6 +8224,10 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
     const auto steps = [last](int32_t more) { return more > 1 ? int32_t(S::kSlice) : more == 1 ? last : 0; };
     GPUL__UNROLL_NOT
     for (Compute *stage = shared; stage != end; stage += kStage, --slices) {
+        if (slices < 1) {
+            gpul__commit_copies(); /* none, but counted */
+            continue;
+        }
         operands.template fetch_a<kForm>(stage, steps(slices));
         operands.template fetch_b<kForm>(stage, steps(slices));
         operands.put(stage);
