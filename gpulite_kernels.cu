@@ -8242,7 +8242,7 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
             if (step == 0) operands.template fetch_a<kForm>(to, next);
             if (step == S::kStepOfB) operands.template fetch_b<kForm>(to, next);
             if (step + 1 == S::kSteps) {
-                operands.put(to);
+                if (next > 0) operands.put(to);
                 gpul__wait_for_copies<S::kStages - 2>();
                 __syncthreads(); /* fault: matmul-slice-barrier */
                 to = from;
