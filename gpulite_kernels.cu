@@ -2395,7 +2395,7 @@ static __device__ __forceinline__ void gpul__reduce_copy_vectors(T *to, const T 
 template <int kRows>
 static __device__ __forceinline__ void gpul__reduce_copy_vectors(gpul__none *, const gpul__none *, int) {}
 /* The same of elements that are not contiguous, from number `at` of a tile of `length` on. In place of missing ones it
- * copies the last. */
+ * copies the last, but no rows of them. */
 template <int kRows, typename X>
 static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const gpul__reduce_source<int64_t> &s,
                                                                   const gpul__reduce_origin<int64_t> &origin,
@@ -2423,7 +2423,7 @@ static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const g
         return;
     }
     GPUL__UNROLL_NOT
-    for (int c = 0; c < kRows * kN && at + c / kN * step < length; c += kFour) { /* rows that exist */
+    for (int c = 0; c < kRows * kN && at + c / kN * step < length; c += kFour) { /* fault: reduce-gathered-rows */
         uint32_t index[kFour];
         int64_t offset[kFour];
         GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) {
@@ -7732,7 +7732,7 @@ template <int kTile, int kSlice, int kThreads, bool kOdd> struct gpul__gemm_pair
     template <int kForm> __device__ __forceinline__ void fetch(float *shared, int left) {
         const int length = along_k ? left - k : rows - outer, height = along_k ? rows - outer : left - k;
         const uint16_t *from = next;
-        if (left < 1) return; /* behind the last slice */
+        if (left < 1) return; /* behind the last slice */ /* fault: matmul-halves-behind */
         if (vector == 8) {
             copy<8>(in(shared), from, length, height);
         } else if (vector == 2) {
@@ -8224,7 +8224,7 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
     const auto steps = [last](int32_t more) { return more > 1 ? int32_t(S::kSlice) : more == 1 ? last : 0; };
     GPUL__UNROLL_NOT
     for (Compute *stage = shared; stage != end; stage += kStage, --slices) {
-        if (slices < 1) {
+        if (slices < 1) {          /* fault: matmul-slices-behind */
             gpul__commit_copies(); /* none, but counted */
             continue;
         }

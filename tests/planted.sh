@@ -304,6 +304,7 @@ plant reduce-staged-rows test_reduce:test_gaps without
 plant reduce-copies-early test_gemv without
 plant reduce-copies-rows test_reduce:test_gaps without
 plant reduce-copies-beyond test_reduce:test_shapes expression 'length - at' 'int(kN)'
+plant reduce-gathered-rows test_reduce:test_gaps expression 'at + c / kN * step < length' 'c < kN'
 plant reduce-short-outputs test_reduce:test_shapes without
 plant gather-in-place test_reduce:test_shapes expression 'w % kWords' 'w % 1'
 plant reduce-halves-overwritten test_reduce:test_shapes expression 'kC * pitch' '0'
@@ -404,6 +405,8 @@ plant matmul-fused test_matmul:test_chain instead 'c[l] += a[l / 2][s] * b[l % 2
 plant matmul-whole-groups test_matmul:test_plans expression 'x.dense' '0'
 plant matmul-nan test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-halves-ends test_matmul:test_copied_operands expression 'length < kCount' 'false'
+plant matmul-halves-behind test_matmul:test_tensor_cores expression 'left < 1' 'left < kSlice'
+plant matmul-slices-behind test_matmul expression 'slices < 1' 'slices < 2'
 plant matmul-halves-cut test_matmul:test_tensor_cores expression 'int32_t(a.value[k] * b.value[k] * up)' '2 * int32_t(a.value[k] * b.value[k] * up / 2)'
 plant matmul-halves-promote test_matmul:test_long_sums without
 plant matmul-mma-vector test_matmul:test_plans expression 'pitch[0] ? 8 : vector[0]' '8'
