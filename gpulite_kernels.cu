@@ -129,15 +129,6 @@ static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t de
 
 static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) { return {x, y, z}; }
 
-/* Dynamic shared memory of a block. More than 48 KB need permission, which belongs to the kernel on a device and not to a
- * launch. `most` is what any launch of that kernel takes there: with less, a launch would take the permission from that
- * of another thread. */
-struct gpul__dynamic_shared {
-    size_t bytes, most;
-    gpul__dynamic_shared(size_t always) : bytes(always), most(always) {}
-    gpul__dynamic_shared(int64_t bytes_, int64_t most_) : bytes(size_t(bytes_)), most(size_t(most_)) {}
-};
-
 /* The last answers of the host, by what they depend on, which is never all zeros. A key that comes to another one's slot
  * takes it. */
 template <typename Key, typename Value, int kSlots> struct gpul__kept {
@@ -156,6 +147,15 @@ template <typename Key, typename Value, int kSlots> struct gpul__kept {
         if (here.is_new) here.key = key;
         return here;
     }
+};
+
+/* Dynamic shared memory of a block. More than 48 KB need permission, which belongs to the kernel on a device and not to a
+ * launch. `most` is what any launch of that kernel takes there: with less, a launch would take the permission from that
+ * of another thread. */
+struct gpul__dynamic_shared {
+    size_t bytes, most;
+    gpul__dynamic_shared(size_t always) : bytes(always), most(always) {}
+    gpul__dynamic_shared(int64_t bytes_, int64_t most_) : bytes(size_t(bytes_)), most(size_t(most_)) {}
 };
 
 /* Asks for that permission, which takes a sixth of a launch's time: so each thread keeps what it has asked for. */
@@ -786,7 +786,7 @@ struct gpul__elementwise_layout {
     int32_t shifted;         /* bit k: input k's vectors are not aligned where out's are */
     int32_t staged;          /* bit k: input k passes through shared memory */
     int32_t lanes;           /* elements: 1: a tile is a warp's part of a row */
-    uint32_t line;           /* vectors: a row's first one begins at a multiple of so many elements and one more */
+    uint32_t line;           /* vectors: of the element at which a row's first one begins, these bits of its number are 0 */
     uint32_t used;           /* elements: those threads of a warp that have any; */
     uint32_t block;          /* tiles of a block */
     int32_t ragged;          /* 1: some tiles lie beyond the ends of rows */
