@@ -786,7 +786,7 @@ struct gpul__elementwise_layout {
     int32_t shifted;         /* bit k: input k's vectors are not aligned where out's are */
     int32_t staged;          /* bit k: input k passes through shared memory */
     int32_t lanes;           /* elements: 1: a tile is a warp's part of a row */
-    uint32_t line;           /* vectors: of the element at which a row's first one begins, these bits of its number are 0 */
+    uint32_t line;           /* vectors: bits of an element's number in memory, all 0 where a row's first one begins */
     uint32_t used;           /* elements: those threads of a warp that have any; */
     uint32_t block;          /* tiles of a block */
     int32_t ragged;          /* 1: some tiles lie beyond the ends of rows */
