@@ -404,7 +404,7 @@ plant matmul-slice-barrier test_matmul:test_tiles without
 plant matmul-fused test_matmul:test_chain instead 'c[l] += a[l / 2][s] * b[l % 2][s];'
 plant matmul-whole-groups test_matmul:test_plans expression 'x.dense' '0'
 plant matmul-nan test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
-plant matmul-halves-ends test_matmul:test_copied_operands expression 'length < kCount' 'false'
+plant matmul-halves-ends test_matmul:test_tensor_cores expression 'length < kCount' 'false'
 plant matmul-halves-behind test_matmul:test_tensor_cores expression 'left < 1' 'left < kSlice'
 plant matmul-slices-behind test_matmul expression 'slices < 1' 'slices < 2'
 plant matmul-halves-cut test_matmul:test_tensor_cores expression 'int32_t(a.value[k] * b.value[k] * up)' '2 * int32_t(a.value[k] * b.value[k] * up / 2)'
