@@ -174,9 +174,10 @@ static inline int32_t gpul__permit(const void *kernel, int32_t device, size_t by
     return int32_t(e);
 }
 
-/* Launches a kernel on `device`, the current one, early or not, in clusters of `cluster` blocks (0: no clusters).
- * `arguments` says where they lie, each of its parameter's type. Errors come back as the launch's own return value, so that
- * neither a stale error is blamed on it nor its own error left behind for somebody else. */
+/* Launches a kernel on the current device, early or not, in clusters of `cluster` blocks (0: no clusters). `device` is its
+ * number, or any where no permission is needed. `arguments` says where they lie, each of its parameter's type. Errors come
+ * back as the launch's own return value, so that neither a stale error is blamed on it nor its own error left behind for
+ * somebody else. */
 static inline __noinline__ int32_t gpul__launch_as(int32_t device, int32_t early, int32_t cluster, const void *kernel,
                                                    gpul_dim3 grid, gpul_dim3 block, gpul__dynamic_shared shared,
                                                    gpul_stream stream, const void *const *arguments) {
