@@ -129,8 +129,8 @@ static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t de
 
 static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) { return {x, y, z}; }
 
-/* The last answers of the host, by what they depend on, which is never all zeros. A key that comes to another one's slot
- * takes it. */
+/* The last answers of the host, by what they depend on, which is never all zeros. A key that comes to another one's
+ * slot takes it. */
 template <typename Key, typename Value, int kSlots> struct gpul__kept {
     struct slot {
         Key key;
@@ -174,10 +174,10 @@ static inline int32_t gpul__permit(const void *kernel, int32_t device, size_t by
     return int32_t(e);
 }
 
-/* Launches a kernel on the current device, early or not, in clusters of `cluster` blocks (0: no clusters). `device` is its
- * number, or any where no permission is needed. `arguments` says where they lie, each of its parameter's type. Errors come
- * back as the launch's own return value, so that neither a stale error is blamed on it nor its own error left behind for
- * somebody else. */
+/* Launches a kernel on the current device, early or not, in clusters of `cluster` blocks (0: no clusters). `device` is
+ * its number, or any where no permission is needed. `arguments` says where they lie, each of its parameter's type.
+ * Errors come back as the launch's own return value, so that neither a stale error is blamed on it nor its own error
+ * left behind for somebody else. */
 static inline __noinline__ int32_t gpul__launch_as(int32_t device, int32_t early, int32_t cluster, const void *kernel,
                                                    gpul_dim3 grid, gpul_dim3 block, gpul__dynamic_shared shared,
                                                    gpul_stream stream, const void *const *arguments) {
@@ -853,9 +853,9 @@ gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uin
     }
 }
 
-/* The part of a vector that lies in out's row: elements skip .. count - 1 of n. A row's first vector begins at an element
- * whose number in memory has no bit of `line`, so all begin `before` elements early; those at a row's ends are empty or
- * not whole. `element` is the number in memory of the element that the tile's offset leads to. */
+/* The part of a vector that lies in out's row: elements skip .. count - 1 of n. A row's first vector begins at an
+ * element whose number in memory has no bit of `line`, so all begin `before` elements early; those at a row's ends are
+ * empty or not whole. `element` is the number in memory of the element that the tile's offset leads to. */
 struct gpul__elementwise_part {
     int before, skip, count, n;
 
@@ -11607,8 +11607,8 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
 
 #endif
 
-/* gpul__gemm_kernel by mma, of copies by gpul__gemm_pack, whose elements are `words` of 16 bits (see gpul__gemm_halves) and
- * whose rows end with zeros */
+/* gpul__gemm_kernel by mma, of copies by gpul__gemm_pack, whose elements are `words` of 16 bits (see gpul__gemm_halves)
+ * and whose rows end with zeros */
 static int32_t gpul__launch_packed(gpul__gemm_view v, int64_t words, gpul_stream stream) {
     const void *const a = v.problem.A, *const b = v.problem.B;
     v.problem = gpul__copied_problem(&v.problem);
