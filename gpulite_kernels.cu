@@ -1609,6 +1609,7 @@ template <> struct gpul__variable<gpul_bf16> { typedef float Type; };
  *                                               `at`: the index in the warp tile of the first
  *     Acc  finish(Lane, int64_t begin, int at)  after them; the warp tile begins at `begin`, the lane at its index `at`
  *     Acc  identity(), Acc combine(Acc, Acc)
+ *     void combine_each(Acc (&a)[N], const Acc (&b)[N])  combine(a[i], b[i]) to a[i]: a branch is taken once
  *     void store(out, i, dtype, Acc, int64_t n)
  * gpul__reduction has what most of them share. */
 #define GPUL__REDUCE_THREADS 256
@@ -1645,6 +1646,9 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
         return lane;
     }
     template <typename F> __device__ __forceinline__ void visit(const F &f) const { f(gpul__fold_as_is()); }
+    template <int N> __device__ __forceinline__ void combine_each(A (&a)[N], const A (&b)[N]) const {
+        GPUL__UNROLL_FOR (int i = 0; i < N; ++i) a[i] = static_cast<const Op *>(this)->combine(a[i], b[i]);
+    }
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
@@ -2642,9 +2646,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
                 GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
                     next[u][o] = tile < end && first + o < v.outputs ? results[o * pitch + tile * step] : op.identity();
             }
-            GPUL__UNROLL_FOR (int u = 0; u < kAtOnce; ++u) {
-                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) total[o] = op.combine(total[o], next[u][o]);
-            }
+            GPUL__UNROLL_FOR (int u = 0; u < kAtOnce; ++u) op.combine_each(total, next[u]);
         }
         GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
             total[o] = gpul__reduce_warp(op, total[o], 32);
@@ -2676,12 +2678,15 @@ template <int kCount, int kD> struct gpul__reduce_butterfly {
         constexpr int kHalf = kCount / 2;
         const bool upper = (threadIdx.x & unsigned(kD)) != 0;
         if (kD >= lanes) return;
+        typename Op::Acc first[kHalf], second[kHalf];
         GPUL__UNROLL_FOR (int u = 0; u < kHalf; ++u) {
             const typename Op::Acc low = acc[u], high = acc[u + kHalf];
             const typename Op::Acc other = gpul__shuffle(upper ? low : high, kD, false);
-            const typename Op::Acc first = upper ? other : low, second = upper ? high : other;
-            acc[u] = op.combine(first, second);
+            first[u] = upper ? other : low;
+            second[u] = upper ? high : other;
         }
+        op.combine_each(first, second);
+        GPUL__UNROLL_FOR (int u = 0; u < kHalf; ++u) acc[u] = first[u];
         mine += upper ? kHalf : 0; /* fault: reduce-short-outputs */
         left = kHalf;
         gpul__reduce_butterfly<kHalf, kD * 2>::step(op, acc, lanes, mine, left);
@@ -3025,7 +3030,10 @@ static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename
                                                           int levels, typename Op::Acc *halves, int pitch) {
     GPUL__UNROLL_NOT
     for (; index & 1; index >>= 1, --levels, halves += kC * pitch) { /* fault: reduce-halves-overwritten */
-        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[c] = op.combine(halves[c * pitch], acc[c]);
+        typename Op::Acc left[kC];
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) left[c] = halves[c * pitch];
+        op.combine_each(left, acc);
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[c] = left[c];
     }
     if (levels <= 0) return;
     GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
@@ -3047,8 +3055,10 @@ static __device__ __forceinline__ void gpul__reduce_thread_rows(const Op &op, ty
         __syncthreads();                         /* fault: reduce-depth-barrier */
         if ((part & (2 * d - 1)) != 0) continue; /* fault: reduce-divergent-barrier */
         if (part + d >= count) continue;         /* fault: reduce-odd-depth */
-        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c)
-            own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + d * width]);
+        typename Op::Acc other[kC];              /* all are loaded before the first is stored */
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) other[c] = own[c * pitch + d * width];
+        op.combine_each(acc, other);
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
     }
 }
 
@@ -3121,19 +3131,19 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
             }
         }
     }
-    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
-        typename Op::Acc results[kLanes];
-        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
-            const int from = first + r * steps.lane;
-            results[r] = from < span.length && (r == 0 || !one_lane) ? op[c].finish(lanes[r][c], span.begin, from)
-                                                                     : op[c].identity();
-        }
-        GPUL__UNROLL_FOR (int d = 1; d < kLanes; d *= 2) {
-            GPUL__UNROLL_FOR (int r = 0; r < kLanes; r += 2 * d)
-                results[r] = one_lane ? results[r] : op[c].combine(results[r], results[r + d]);
-        }
-        acc[c] = results[0];
+    typename Op::Acc results[kLanes][kC];
+    GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+        const int from = first + r * steps.lane;
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c)
+            results[r][c] = from < span.length && (r == 0 || !one_lane) ? op[c].finish(lanes[r][c], span.begin, from)
+                                                                        : v.op.identity();
     }
+    if (!one_lane) {
+        GPUL__UNROLL_FOR (int d = 1; d < kLanes; d *= 2) {
+            GPUL__UNROLL_FOR (int r = 0; r < kLanes; r += 2 * d) v.op.combine_each(results[r], results[r + d]);
+        }
+    }
+    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[c] = results[0][c];
 }
 
 /* The tree over `count` slots from number `from` on. `leaves` partial results are in slots as gpul__reduce_leaves says;
@@ -3164,15 +3174,11 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const ty
                                      ? p[k * of.slot_stride * pitch + c * width]
                                      : op.identity();
             }
-            GPUL__UNROLL_FOR (int k = 0; k < kSide; ++k) {
-                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], next[k][c]);
-            }
+            GPUL__UNROLL_FOR (int k = 0; k < kSide; ++k) op.combine_each(acc[k], next[k]);
         }
         GPUL__UNROLL_FOR (int d = 1; d < kSide; d *= 2) { /* fault: reduce-slots-side */
             if (d >= count) break;
-            GPUL__UNROLL_FOR (int k = 0; k < kSide; k += 2 * d) {
-                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], acc[k + d][c]);
-            }
+            GPUL__UNROLL_FOR (int k = 0; k < kSide; k += 2 * d) op.combine_each(acc[k], acc[k + d]);
         }
         GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) result[c] = acc[0][c];
         gpul__reduce_carry(op, result, s / kSide, levels, open, 1); /* fault: reduce-slots-level */
@@ -3248,15 +3254,17 @@ static __global__ void GPUL__COLUMNS_BOUNDS(Op) gpul__reduce_columns(const __gri
         if (row < rows) gpul__reduce_slots(op, partials, pitch, width, p.splits, p.slots, row * count, count, acc);
         gpul__reduce_thread_rows(op, acc, shared, row, width, p.depth);
     }
-    if (row != 0) return;
-    const bool one_row = p.vector || v.outer_ndim < 2; /* of outputs: then one place gives the others */
-    int64_t place = 0;
+    /* a row of threads stores one of a thread's columns, so that all are stored at a time */
+    __syncthreads(); /* the first row may still read shared memory */
+    if (row == 0) {
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) shared[c * int(blockDim.x) + side] = acc[c];
+    }
+    __syncthreads(); /* fault: reduce-columns-meet */
     GPUL__UNROLL_NOT
-    for (int c = 0; c < columns.count; ++c) {
-        if (c == 0 || !one_row) place = gpul__reduce_output(v, columns.output + c * columns.step).out;
-        op.store(v.out, place, v.out_dtype, op.combine(acc[0], op.identity()), v.n); /* as in gpul__reduce_rows */
-        place += columns.step * v.out_outer;                                         /* fault: reduce-columns-place */
-        gpul__shift_left<1>(acc);
+    for (int c = row; c < columns.count; c += p.depth) {
+        const int64_t output = columns.output + c * columns.step; /* fault: reduce-columns-place */
+        const Acc result = op.combine(shared[c * int(blockDim.x) + side], op.identity()); /* as in gpul__reduce_rows */
+        op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype, result, v.n);
     }
 }
 
@@ -5297,6 +5305,12 @@ struct gpul__pair : gpul__reduction<gpul__pair<First, Second>, typename First::X
         if (takes_second) return gpul__bits<Acc>(second.combine(gpul__bits<Acc2>(a), gpul__bits<Acc2>(b)));
         return first.combine(a, b);
     }
+    template <int N> __device__ __forceinline__ void combine_each(Acc (&a)[N], const Acc (&b)[N]) const {
+        if (takes_second) {
+            GPUL__UNROLL_FOR (int i = 0; i < N; ++i)
+                a[i] = gpul__bits<Acc>(second.combine(gpul__bits<Acc2>(a[i]), gpul__bits<Acc2>(b[i])));
+        } else first.combine_each(a, b);
+    }
     __device__ __forceinline__ Lane fold(Lane lane, const typename First::X *x, const gpul__none *y, int count,
                                          int at) const {
         if (takes_second) return gpul__fold_second<gpul__fold_as_is>::fold(*this, lane, x, y, count, at);
@@ -5341,8 +5355,10 @@ template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typenam
     using gpul__sum::gpul__sum_base::kind;
     __device__ __forceinline__ int32_t chosen() const { return sizeof(T) == 2 ? int32_t(gpul__plain) : kind; }
     __device__ __forceinline__ A identity() const { return A(chosen() == gpul__product ? 1 : 0); }
+    /* a b - 0 or a + b, which have the bits of one multiply-add: no branch */
     __device__ __forceinline__ A combine(A a, A b) const {
-        return chosen() == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
+        const bool product = chosen() == gpul__product;
+        return gpul__multiply_add(a, product ? b : A(1), product ? A(-0.0) : b);
     }
     template <bool kInt64> __device__ __forceinline__ A plain(A acc, const T *x, int count) const {
         GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(T)); ++k) {

@@ -317,7 +317,8 @@ plant reduce-slots-level test_reduce:test_same_bits expression 'levels' '0'
 plant reduce-rows-beyond test_reduce:test_shapes expression 'at + r * step + k < last' 'true'
 plant reduce-few-columns test_reduce:test_kernels expression 'gpul__few_columns(plan, p, reducer->element_bytes, sms, lane)' 'false'
 plant reduce-many-rows test_reduce:test_kernels expression 'outputs >= many' 'outputs >= 64 * sms'
-plant reduce-columns-place test_reduce:test_axes without
+plant reduce-columns-place test_reduce:test_axes expression 'c * columns.step' 'c'
+plant reduce-columns-meet test_reduce:test_axes without
 plant reduce-passes-share test_reduce:test_shapes expression 'int(blockDim.x)' '0'
 plant reduce-parts-share test_reduce:test_same_bits expression 'share.split' '0'
 plant min-missing-bytes test_reduce expression 'gpul__missing_bytes(count, w)' '0u'
