@@ -7693,23 +7693,33 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
         });
     }
     /* 16-bit types: what fetch left in registers, widened */
-    __device__ __forceinline__ void put(Compute *shared) const {
+    template <int kForm> __device__ __forceinline__ void put(Compute *shared) const {
         GPUL__UNROLL_FOR (int i = 0; !kAsync && i < kElements; ++i)
             shared[shared_at + i % kBlock * shared_stride + i / kBlock * 8 * kPitch] =
                 gpul__gemm_widen(held[kAsync ? 0 : i], bf16);
     }
 };
 
+/* An aligned word of two elements, of which the first may be none of ours: the stand-in leaves it out. */
+static __device__ __forceinline__ uint32_t gpul__word_of(const uint16_t *p, bool second_alone) {
+#ifdef __CUDA_ARCH__
+    (void)second_alone;
+    return *reinterpret_cast<const uint32_t *>(p);
+#else
+    return (second_alone ? 0u : p[0]) | uint32_t(p[1]) << 16;
+#endif
+}
 /* The same of 16-bit elements, for mma: shared memory has them as global memory has. Where rows, or steps of K, begin at
- * multiples of 16 bytes, cp.async copies eight elements at a time, and two where all begin at whole words. Others pass
- * through registers, if the tile has them (kOdd). */
-template <int kTile, int kSlice, int kThreads, bool kOdd> struct gpul__gemm_pairs {
+ * multiples of 16 bytes, cp.async copies eight elements at a time, and two where all begin at whole words. If those of
+ * one operand begin elsewhere, both pass through registers (kForm 1, if the tile has kOdd): eight are read as aligned
+ * words, which are shifted where they begin in the middle of one. */
+template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
     enum {
         kPitch = kTile + 8, /* no bank conflict where eight rows of 16 bytes are read */
         kPitchK = kSlice + 8,
         kSize = (kSlice * kPitch > kTile * kPitchK ? kSlice * kPitch : kTile * kPitchK) / 2, /* in floats */
         kElements = kTile * kSlice / kThreads,                                               /* of a thread */
-        kHeld = kOdd ? kElements / 2 : 1                                                     /* else never used */
+        kHeld = kElements / 8
     };
     static_assert(kElements % 8 == 0, "whole accesses");
     const uint16_t *next; /* as in gpul__gemm_operand */
@@ -7717,14 +7727,18 @@ template <int kTile, int kSlice, int kThreads, bool kOdd> struct gpul__gemm_pair
     int32_t k, outer, shared_at, shared_stride, step, rows;
     int32_t vector; /* elements that are copied at a time: 8, 2, or 1 */
     bool along_k;
-    uint16_t held[kHeld][2];
+    /* aligned words, by how many bits they are shifted, and an element that shares its word with what is not read. Each
+     * has a register of its own: a load into one that another load is still to fill would wait for it. */
+    uint32_t held[kHeld][4];
+    int32_t shift[kHeld], alone_at[kHeld];
+    uint16_t alone[kHeld];
 
     __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
                                           int64_t stride_k, int64_t first_k, int32_t at_a_time, gpul_dtype) {
         along_k = stride_k == 1;
         vector = at_a_time;
         rows = int32_t(extent - first < kTile ? extent - first : kTile);
-        const int count = vector == 8 ? 8 : 2, across = (along_k ? int(kSlice) : int(kTile)) / count,
+        const int count = vector == 2 ? 2 : 8, across = (along_k ? int(kSlice) : int(kTile)) / count,
                   up = __ffs(across) - 1, contiguous = (int(threadIdx.x) & (across - 1)) * count,
                   strided = int(threadIdx.x) >> up;
         step = int(kThreads) >> up;
@@ -7750,23 +7764,39 @@ template <int kTile, int kSlice, int kThreads, bool kOdd> struct gpul__gemm_pair
         const int length = along_k ? left - k : rows - outer, height = along_k ? rows - outer : left - k;
         const uint16_t *from = next;
         if (left < 1) return; /* behind the last slice */ /* fault: matmul-halves-behind */
-        if (vector == 8) {
+        if (kForm) {
+            GPUL__UNROLL_FOR (int i = 0; i < kHeld; ++i, from += access_stride)
+                read(i, from, i * step < height ? length : 0);
+        } else if (vector == 8) {
             copy<8>(in(shared), from, length, height);
-        } else if (vector == 2) {
-            copy<2>(in(shared), from, length, height);
         } else {
-            GPUL__UNROLL_FOR (int i = 0; i < kHeld; ++i, from += access_stride) {
-                const int exist = i * step < height ? length : 0;
-                GPUL__UNROLL_FOR (int e = 0; e < 2; ++e) held[i][e] = e < exist ? from[e] : uint16_t(0);
-            }
+            copy<2>(in(shared), from, length, height);
         }
         next += slice_stride;
     }
-    __device__ __forceinline__ void put(float *shared) const {
+    /* chunk i: eight elements from `from` on, of which `exist` do */
+    __device__ __forceinline__ void read(int i, const uint16_t *from, int exist) {
+        exist = exist < 0 ? 0 : exist < 8 ? exist : 8;
+        const int before = int(reinterpret_cast<uintptr_t>(from) >> 1 & 1); /* elements of the first word */
+        shift[i] = 16 * before;                                             /* fault: matmul-odd-shift */
+        GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) {
+            held[i][j] = 0; /* fault: matmul-odd-ends */
+            if (2 * j + 1 < exist + before) held[i][j] = gpul__word_of(from - before + 2 * j, j == 0 && before);
+        }
+        alone_at[i] = (exist + before) % 2 != 0 && exist > 0 ? exist - 1 : -1;
+        alone[i] = 0;
+        if (alone_at[i] >= 0) alone[i] = from[alone_at[i]];
+    }
+    template <int kForm> __device__ __forceinline__ void put(float *shared) const {
         uint16_t *to = in(shared);
-        if (vector > 1) return;
-        GPUL__UNROLL_FOR (int i = 0; i < kHeld; ++i, to += shared_stride)
-            *reinterpret_cast<uint32_t *>(to) = held[i][0] | uint32_t(held[i][1]) << 16;
+        if (!kForm) return;
+        GPUL__UNROLL_FOR (int i = 0; i < kHeld; ++i, to += shared_stride) {
+            gpul__pack<uint32_t, 4> eight;
+            GPUL__UNROLL_FOR (int j = 0; j < 4; ++j)
+                eight.v[j] = __funnelshift_r(held[i][j], j < 3 ? held[i][j < 3 ? j + 1 : j] : 0u, uint32_t(shift[i]));
+            gpul__save<4>(reinterpret_cast<uint32_t *>(to), eight);
+            if (alone_at[i] >= 0) to[alone_at[i]] = alone[i]; /* fault: matmul-odd-alone */
+        }
     }
 };
 
@@ -8057,18 +8087,18 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
         kSteps = kSlice / kDeep,
         kStepOfB = 0,
         kStages = kDepth,
-        kForms = 1,
+        kSums = Sums::kSums,
+        kOdd = int(kSums) < 128, /* large tiles have no registers for elements on their way */
+        kForms = kOdd ? 2 : 1,   /* 1: both operands by way of registers */
         kChunk = 8192,
         kTensor = 1,
         kVector = 2,
         kDown = Sums::kDown,
         kAcross = Sums::kAcross,
-        kSums = Sums::kSums,
         kSplitK = 1,
-        kOdd = int(kSums) < 128, /* large tiles have no registers for elements on their way */
         kPitch = kN + 8
     };
-    template <int kTile> using Operand = gpul__gemm_pairs<kTile, kSlice, kThreads, kOdd != 0>;
+    template <int kTile> using Operand = gpul__gemm_pairs<kTile, kSlice, kThreads>;
     enum { kPitchK = Operand<kM>::kPitchK }; /* B's, too */
     static_assert(kAcross % 2 == 0 && kSteps % 2 == 0, "B is read in pairs of columns; two places in turns");
 #ifdef GPULITE_CPU_STANDIN
@@ -8217,12 +8247,12 @@ template <typename S> struct gpul__gemm_operands {
         a.template fetch<kForm % 2 + kForm / 4 * 2>(stage, left);
     }
     template <int kForm> __device__ __forceinline__ void fetch_b(Compute *stage, int left) {
-        b.template fetch<kForm / 2>(stage + kSizeA, left);
+        b.template fetch<int(S::kForms) == 2 ? kForm : kForm / 2>(stage + kSizeA, left);
         gpul__commit_copies();
     }
-    __device__ __forceinline__ void put(Compute *stage) const {
-        a.put(stage);
-        b.put(stage + kSizeA);
+    template <int kForm> __device__ __forceinline__ void put(Compute *stage) const {
+        a.template put<kForm>(stage);
+        b.template put<kForm>(stage + kSizeA);
     }
 };
 
@@ -8247,7 +8277,7 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
         }
         operands.template fetch_a<kForm>(stage, steps(slices));
         operands.template fetch_b<kForm>(stage, steps(slices));
-        operands.put(stage);
+        operands.template put<kForm>(stage);
     }
     gpul__wait_for_copies<S::kStages - 2>();
     __syncthreads();
@@ -8259,7 +8289,7 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
             if (step == 0) operands.template fetch_a<kForm>(to, next);
             if (step == S::kStepOfB) operands.template fetch_b<kForm>(to, next);
             if (step + 1 == S::kSteps) {
-                if (next > 0) operands.put(to);
+                operands.template put<kForm>(to); /* always: what may be on its way, the next fetch would wait for */
                 gpul__wait_for_copies<S::kStages - 2>();
                 __syncthreads(); /* fault: matmul-slice-barrier */
                 to = from;
@@ -8547,17 +8577,21 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
             *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
         const bool both = plan.a_vector && plan.b_vector;
+        const bool odd = S::kForms == 2 && (plan.a_vector == 1 || plan.b_vector == 1); /* see gpul__gemm_pairs */
+        int32_t a_vector = plan.a_vector, b_vector = plan.b_vector;
+        if (S::kForms > 4) a_vector = b_vector = both;
+        if (odd) a_vector = b_vector = 1; /* fault: matmul-odd-both */
         float before[int(S::kChunk) > 0 ? int(S::kSums) : 1];
         int64_t done = 0;
         GPUL__UNROLL_NOT
         do {
             const int64_t from = begin + done, left = length - done,
                           chunk = int(S::kChunk) > 0 && left > S::kChunk ? int64_t(S::kChunk) : left;
-            operands.a.begin(a, first_m, p.M, p.a_row, p.a_col, from, S::kForms > 4 ? both : plan.a_vector, p.dtype);
-            operands.b.begin(b, first_n, p.N, p.b_col, p.b_row, from, S::kForms > 4 ? both : plan.b_vector, p.dtype);
+            operands.a.begin(a, first_m, p.M, p.a_row, p.a_col, from, a_vector, p.dtype);
+            operands.b.begin(b, first_n, p.N, p.b_col, p.b_row, from, b_vector, p.dtype);
             tile.place(operands.a, operands.b, v);
             const int form = operands.a.form() + 2 * operands.b.form() + (S::kForms > 4 && both ? 4 : 0);
-            gpul__gemm_mainloop_of<S, S::kForms - 1>(form, tile, operands, shared, chunk);
+            gpul__gemm_mainloop_of<S, S::kForms - 1>(odd ? 1 : form, tile, operands, shared, chunk);
             if (int(S::kChunk) > 0 && length > S::kChunk)
                 gpul__gemm_promote_sums(std::integral_constant<bool, (int(S::kChunk) > 0)>(), tile,
                                         before + plan.scale_only, done == 0, chunk == left);
@@ -9187,7 +9221,7 @@ static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_cons
  * with the same bits. A slice is a chunk of 128 bytes. A step along K has the high parts of sixteen (TF32: eight)
  * elements, and the low parts of the same, which are 64 bytes further. */
 struct gpul__gemm_terms : gpul__gemm_halves<64, 64, 32, 32, 64, 2, 3> {
-    enum { kSteps = gpul__gemm_halves::kSteps / 2, kLow = 32, kChunk = 0, kTensor = 2, kOdd = 0 };
+    enum { kSteps = gpul__gemm_halves::kSteps / 2, kLow = 32, kChunk = 0, kTensor = 2, kOdd = 0, kForms = 1 };
     float high[kDown][kAcross][4], low[kDown][kAcross][4];
     X x_low[2][kDown];
     Y y_low[2][kAcross];
