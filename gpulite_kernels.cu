@@ -7789,8 +7789,7 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
     }
     template <int kForm> __device__ __forceinline__ void put(float *shared) const {
         uint16_t *to = in(shared);
-        if (!kForm) return;
-        GPUL__UNROLL_FOR (int i = 0; i < kHeld; ++i, to += shared_stride) {
+        GPUL__UNROLL_FOR (int i = 0; kForm && i < kHeld; ++i, to += shared_stride) {
             gpul__pack<uint32_t, 4> eight;
             GPUL__UNROLL_FOR (int j = 0; j < 4; ++j)
                 eight.v[j] = __funnelshift_r(held[i][j], j < 3 ? held[i][j < 3 ? j + 1 : j] : 0u, uint32_t(shift[i]));
