@@ -7776,14 +7776,14 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
     }
     /* chunk i: eight elements from `from` on, of which `exist` do */
     __device__ __forceinline__ void read(int i, const uint16_t *from, int exist) {
-        exist = exist < 0 ? 0 : exist < 8 ? exist : 8;
-        const int before = int(reinterpret_cast<uintptr_t>(from) >> 1 & 1); /* elements of the first word */
-        shift[i] = 16 * before;                                             /* fault: matmul-odd-shift */
+        const int last = exist < 8 ? exist : 8,                       /* 0 or less: none */
+            before = int(reinterpret_cast<uintptr_t>(from) >> 1 & 1); /* elements of the first word */
+        shift[i] = 16 * before;                                       /* fault: matmul-odd-shift */
         GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) {
             held[i][j] = 0; /* fault: matmul-odd-ends */
             if (2 * j + 1 < exist + before) held[i][j] = gpul__word_of(from - before + 2 * j, j == 0 && before);
         }
-        alone_at[i] = (exist + before) % 2 != 0 && exist > 0 ? exist - 1 : -1;
+        alone_at[i] = last > 0 && (last + before) % 2 != 0 ? last - 1 : -1;
         alone[i] = 0;
         if (alone_at[i] >= 0) alone[i] = from[alone_at[i]];
     }
