@@ -3255,7 +3255,6 @@ static __global__ void GPUL__COLUMNS_BOUNDS(Op) gpul__reduce_columns(const __gri
         gpul__reduce_thread_rows(op, acc, shared, row, width, p.depth);
     }
     /* a row of threads stores one of a thread's columns, so that all are stored at a time */
-    __syncthreads(); /* the first row may still read shared memory */
     if (row == 0) {
         GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) shared[c * int(blockDim.x) + side] = acc[c];
     }

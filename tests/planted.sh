@@ -297,7 +297,7 @@ plant reduce-kept-captured test_reduce:test_plans_kept expression 'p->captured' 
 plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
 plant reduce-rows-groups test_reduce expression 'p.groups' '(gpul__warps >> level)'
 plant reduce-rows-pieces test_reduce expression 'piece << level' 'piece * gpul__warps'
-plant reduce-rows-idle test_reduce expression 'there' 'true'
+plant reduce-rows-idle test_reduce:test_orders expression 'there' 'true'
 plant reduce-turns test_reduce:test_shapes expression 'place' 'warp'
 plant reduce-beyond-end test_reduce:test_shapes expression 'kPartial ? length - at : int(kN)' 'int(kN)'
 plant reduce-staged-rows test_reduce:test_gaps without
@@ -318,7 +318,7 @@ plant reduce-rows-beyond test_reduce:test_shapes expression 'at + r * step + k <
 plant reduce-few-columns test_reduce:test_kernels expression 'gpul__few_columns(plan, p, reducer->element_bytes, sms, lane)' 'false'
 plant reduce-many-rows test_reduce:test_kernels expression 'outputs >= many' 'outputs >= 64 * sms'
 plant reduce-columns-place test_reduce:test_axes expression 'c * columns.step' 'c'
-plant reduce-columns-meet test_reduce:test_axes without
+plant reduce-columns-meet test_reduce:test_orders without
 plant reduce-passes-share test_reduce:test_shapes expression 'int(blockDim.x)' '0'
 plant reduce-parts-share test_reduce:test_same_bits expression 'share.split' '0'
 plant min-missing-bytes test_reduce expression 'gpul__missing_bytes(count, w)' '0u'

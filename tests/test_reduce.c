@@ -568,11 +568,12 @@ static void test_recorded(void) {
 static void
 test_orders(void) { /* whatever the order of blocks and threads, and however many of them there are: the same bits */
     static const int64_t n = 30011;
-    gpul_array x = GPUL_ZERO, sum = GPUL_ZERO, columns = GPUL_ZERO, few = GPUL_ZERO, m = GPUL_ZERO, apart;
-    double first[103], got[103];
+    gpul_array x = GPUL_ZERO, sum = GPUL_ZERO, columns = GPUL_ZERO, few = GPUL_ZERO, tall = GPUL_ZERO, m = GPUL_ZERO,
+               t = GPUL_ZERO, apart;
+    double first[103 + 15], got[103 + 15];
     double *host = (double *)malloc((size_t)n * 8);
     for (int64_t i = 0; i < n; i++) host[i] = ldexp(rng_signed(), (int)rng_below(60) - 30);
-    for (int k = 0; k < 10; k++) {
+    for (int k = 0; k < 20; k++) {
         const int sms = k == 5 ? 1 : k == 6 ? 132 : 4;
         standin_reset();
         standin_order(k == 0 ? STANDIN_FORWARD : k == 1 ? STANDIN_REVERSE : STANDIN_RANDOM);
@@ -583,23 +584,29 @@ test_orders(void) { /* whatever the order of blocks and threads, and however man
         CHECK_OK(gpul_to_device(&x, host, GPUL_F64, gpul_1d(n), NULL));
         CHECK_OK(gpul_slice(&m, &x, 0, 0, 300 * 100, 1));
         CHECK_OK(gpul_reshape(&m, &m, gpul_2d(300, 100)));
+        CHECK_OK(gpul_slice(&t, &x, 0, 0, 2000 * 15, 1)); /* several warp tiles a column */
+        CHECK_OK(gpul_reshape(&t, &t, gpul_2d(2000, 15)));
         CHECK_OK(gpul_slice(&apart, &x, 0, 0, n, 3)); /* two outputs, of elements with steps: blocks share them */
         CHECK_OK(gpul_slice(&apart, &apart, 0, 0, 10002, 1));
         CHECK_OK(gpul_reshape(&apart, &apart, gpul_2d(2, 5001)));
         CHECK_OK(gpul_device_array(&sum, GPUL_F64, gpul_0d(), NULL));
         CHECK_OK(gpul_device_array(&few, GPUL_F64, gpul_1d(2), NULL));
         CHECK_OK(gpul_device_array(&columns, GPUL_F64, gpul_1d(100), NULL));
+        CHECK_OK(gpul_device_array(&tall, GPUL_F64, gpul_1d(15), NULL));
+        CHECK_OK(gpul_reduce(&tall, &t, GPUL_SUM, 0, NULL));
         CHECK_OK(gpul_reduce(&sum, &x, GPUL_SUM, GPUL_ALL_AXES, NULL));
         CHECK_OK(gpul_reduce(&columns, &m, GPUL_SUM, 0, NULL));
         CHECK_OK(gpul_reduce(&few, &apart, GPUL_SUM, 1, NULL));
         CHECK_OK(gpul_copy_to_host(k ? got : first, &sum, NULL));
         CHECK_OK(gpul_copy_to_host((k ? got : first) + 1, &columns, NULL));
         CHECK_OK(gpul_copy_to_host((k ? got : first) + 101, &few, NULL));
+        CHECK_OK(gpul_copy_to_host((k ? got : first) + 103, &tall, NULL));
         if (k) CHECK_BYTES(got, first, sizeof first);
         CHECK_OK(gpul_free(&x));
         CHECK_OK(gpul_free(&sum));
         CHECK_OK(gpul_free(&columns));
         CHECK_OK(gpul_free(&few));
+        CHECK_OK(gpul_free(&tall));
         check_clean();
     }
     check_sms(0);
