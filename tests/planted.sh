@@ -542,7 +542,7 @@ beside() { [ "$1" != test_custom ] || echo custom_kernels; } # what a test has b
 for test in "$@"; do [ -z "$(beside "$test")" ] || set -- "$@" "$(beside "$test")"; done
 cat >"$d/compile.sh" <<END
 case \$1 in
-kernels) $CXX -O0 -include "$d/src/planted.h" -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I"$d/src" -c -o "$d/kernels.o" "$d/src/gpulite_kernels.cu" ;;
+kernels) $CXX -O1 -include "$d/src/planted.h" -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I"$d/src" -c -o "$d/kernels.o" "$d/src/gpulite_kernels.cu" ;;
 impl) $CC -O1 -include "$d/src/planted.h" -std=c99 -Itests/cpu -I"$d/src" -Itests -c -o "$d/impl.o" "$d/src/gpulite_impl.c" ;;
 cudart) $CXX -O2 -g -std=c++17 -Itests/cpu -c -o "$d/cudart.o" tests/cpu/cudart.cpp ;;
 planted) $CC -c -o "$d/planted.o" "$d/planted.c" ;;
