@@ -7728,7 +7728,7 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
     bool along_k;
     /* aligned words, by how many bits they are shifted, and an element that shares its word with what is not read. Each
      * has a register of its own: a load into one that another load is still to fill would wait for it. */
-    uint32_t held[kHeld][4];
+    uint32_t held[kHeld][5]; /* the fifth is 0 */
     int32_t shift[kHeld], alone_at[kHeld];
     uint16_t alone[kHeld];
 
@@ -7782,6 +7782,7 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
             held[i][j] = 0; /* fault: matmul-odd-ends */
             if (2 * j + 1 < exist + before) held[i][j] = gpul__word_of(from - before + 2 * j, j == 0 && before);
         }
+        held[i][4] = 0;
         alone_at[i] = last > 0 && (last + before) % 2 != 0 ? last - 1 : -1;
         alone[i] = 0;
         if (alone_at[i] >= 0) alone[i] = from[alone_at[i]];
@@ -7791,7 +7792,7 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
         GPUL__UNROLL_FOR (int i = 0; kForm && i < kHeld; ++i, to += shared_stride) {
             gpul__pack<uint32_t, 4> eight;
             GPUL__UNROLL_FOR (int j = 0; j < 4; ++j)
-                eight.v[j] = __funnelshift_r(held[i][j], j < 3 ? held[i][j < 3 ? j + 1 : j] : 0u, uint32_t(shift[i]));
+                eight.v[j] = __funnelshift_r(held[i][j], held[i][j + 1], uint32_t(shift[i]));
             gpul__save<4>(reinterpret_cast<uint32_t *>(to), eight);
             if (alone_at[i] >= 0) to[alone_at[i]] = alone[i]; /* fault: matmul-odd-alone */
         }
