@@ -899,36 +899,37 @@ template <typename T, int N> struct gpul__unaligned {
     static __device__ __forceinline__ uint32_t shift(const T *p) {
         return uint32_t(reinterpret_cast<uintptr_t>(p) & (kBytes - 1)); /* fault: window-not-shifted */
     }
-    __device__ __forceinline__ gpul__pack<T, N> get() const {
-        gpul__pack<T, N> pack;
-        memcpy(&pack, &low, sizeof pack);
-        return pack;
-    }
-    __device__ __forceinline__ gpul__pack<T, N> get(uint32_t bytes) const {
-        uint32_t word[2 * kWords] = {}, to[kWords];
-        gpul__pack<T, N> pack;
+    __device__ __forceinline__ void words(uint32_t (&to)[kWords], uint32_t bytes) const {
+        uint32_t word[2 * kWords] = {};
         if (kBytes < 4) {
             memcpy(&word[0], &low, sizeof low);
             memcpy(&word[1], &high, sizeof high);
             to[0] = (word[1] << (8 * kBytes & 31) | word[0]) >> 8 * bytes;
-        } else {
-            memcpy(word, &low, sizeof low);
-            memcpy(reinterpret_cast<unsigned char *>(word) + sizeof low, &high, sizeof high);
-            GPUL__UNROLL_FOR (int k = 0; k < kWords + 2 && kWords > 2; ++k)
-                if (k + 2 < 2 * kWords) word[k] = bytes & 8 ? word[k + 2] : word[k];
-            GPUL__UNROLL_FOR (int k = 0; k < kWords + 1 && kWords > 1 && sizeof(T) < 8; ++k)
-                if (k + 1 < 2 * kWords) word[k] = bytes & 4 ? word[k + 1] : word[k];
-            GPUL__UNROLL_FOR (int k = 0; k < kWords; ++k)
-                to[k] =
-                    sizeof(T) < 4 ? uint32_t((uint64_t(word[k + 1]) << 32 | word[k]) >> (8 * (bytes & 3))) : word[k];
+            return;
         }
-        memcpy(&pack, to, sizeof pack);
+        memcpy(word, &low, sizeof low);
+        memcpy(reinterpret_cast<unsigned char *>(word) + sizeof low, &high, sizeof high);
+        GPUL__UNROLL_FOR (int k = 0; k < kWords + 2 && kWords > 2; ++k)
+            if (k + 2 < 2 * kWords) word[k] = bytes & 8 ? word[k + 2] : word[k];
+        GPUL__UNROLL_FOR (int k = 0; k < kWords + 1 && kWords > 1 && sizeof(T) < 8; ++k)
+            if (k + 1 < 2 * kWords) word[k] = bytes & 4 ? word[k + 1] : word[k];
+        GPUL__UNROLL_FOR (int k = 0; k < kWords; ++k)
+            to[k] = sizeof(T) < 4 ? uint32_t((uint64_t(word[k + 1]) << 32 | word[k]) >> (8 * (bytes & 3))) : word[k];
+    }
+    __device__ __forceinline__ gpul__pack<T, N> get(uint32_t bytes) const {
+        uint32_t word[kWords];
+        gpul__pack<T, N> pack;
+        words(word, bytes);
+        memcpy(&pack, word, sizeof pack);
         return pack;
     }
 };
 
-/* A thread's vector of an input: load() those of all inputs, then get() them. */
+/* A thread's vector of an input: load() those of all inputs, then get() them. Elements pass as words: a vector that a
+ * function returns, or that is set element by element, takes a register for each of them. */
 template <typename T, int N> struct gpul__elementwise_vector {
+    typedef typename gpul__unaligned<T, N>::Word Word;
+    static constexpr int kWords = gpul__unaligned<T, N>::kWords;
     gpul__unaligned<T, N> window;
 #ifdef __CUDA_ARCH__
     T one; /* of an input that is broadcast; else undefined, too */
@@ -945,30 +946,51 @@ template <typename T, int N> struct gpul__elementwise_vector {
             return;
         }
         const bool shifted = (v.shifted >> k & 1) != 0;
-        const T *const p = in + at - part.before; /* fault: elementwise-before */
-        if (v.extent[k].holds(p, N * sizeof(T)) || (part.whole() && !shifted)) {
+        const T *const p = in + at - part.before;                                      /* fault: elementwise-before */
+        if (part.whole() && !shifted) window.low = *reinterpret_cast<const Word *>(p); /* aligned as out is */
+        else if (v.extent[k].holds(p, N * sizeof(T))) {
             window.load(p, shifted);
             shift = window.shift(p);
-        } else {
-            gpul__pack<T, N> pack;
-            GPUL__UNROLL_FOR (int j = 0; j < N; ++j) pack.v[j] = p[part.clamp(j)];
-            window.set(pack);
-        }
+        } else load_part(p, part);
     }
-    __device__ __forceinline__ gpul__pack<T, N> get(const gpul__elementwise_layout &v, int k) const {
-        gpul__pack<T, N> pack;
-        if (v.broadcast >> k & 1) gpul__fill(pack.v, one);
-        else if (v.shifted >> k & 1) pack = window.get(shift);
-        else pack = window.get();
-        return pack;
+    /* At an end of the memory: in place of elements that may not be read, the nearest that may. Four at a time: all
+     * threads would have to keep registers for more, and few are there. */
+    __device__ __forceinline__ void load_part(const T *p, const gpul__elementwise_part &part) {
+        constexpr int kFew = N < 4 ? N : 4, kStep = kWords / (N / kFew);
+        uint32_t word[kWords] = {};
+        GPUL__UNROLL_NOT
+        for (int first = 0; first < N; first += kFew) {
+            T few[kFew];
+            GPUL__UNROLL_FOR (int j = 0; j < kFew; ++j) few[j] = p[part.clamp(first + j)]; /* fault: elementwise-edge */
+            gpul__shift_left<kStep>(word);
+            memcpy(word + kWords - kStep, few, sizeof few);
+        }
+        memcpy(&window.low, word, sizeof window.low);
+    }
+    __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, gpul__pack<T, N> *pack) const {
+        uint32_t word[kWords] = {};
+        if (v.broadcast >> k & 1) {
+            constexpr int kPart = sizeof(T) < 4 ? 1 : sizeof(T) / 4; /* words of an element, or with several */
+            uint32_t part[kPart] = {};
+            memcpy(part, &one, sizeof one);
+            if (sizeof(T) < 4)
+                part[0] *= sizeof(T) == 1 ? 0x01010101u : 0x00010001u; /* fault: elementwise-repeat-byte */
+            GPUL__UNROLL_FOR (int i = 0; i < kWords; ++i) word[i] = part[i % kPart];
+        } else if (v.shifted >> k & 1) window.words(word, shift);
+        else memcpy(word, &window.low, sizeof window.low);
+        memcpy(pack, word, sizeof *pack);
     }
 };
 template <int N> struct gpul__elementwise_vector<gpul__none, N> {
     __device__ __forceinline__ void load(const gpul__elementwise_layout &, int, uint32_t,
                                          const gpul__elementwise_part &) {}
-    __device__ __forceinline__ gpul__pack<gpul__none, N> get(const gpul__elementwise_layout &, int) const {
-        return gpul__pack<gpul__none, N>();
-    }
+    __device__ __forceinline__ void get(const gpul__elementwise_layout &, int, gpul__pack<gpul__none, N> *) const {}
+};
+
+/* A vector as words, which are what registers hold where nothing takes elements apart. */
+template <typename T, int N> union gpul__elementwise_words {
+    uint32_t word[(N * sizeof(T) + 3) / 4];
+    gpul__pack<T, N> pack;
 };
 
 /* Where results go: offset `at` and `by` elements more, of one output or of up to three. An output that an operation
@@ -1090,7 +1112,10 @@ gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, co
 #else
 #define GPUL__ELEMENTWISE_RESIDENT ((__CUDA_ARCH__ < 800 ? 1024 : 1536) / GPUL__ELEMENTWISE_THREADS)
 #endif
-template <typename Op> struct gpul__elementwise_blocks { static constexpr int value = 1; };
+template <typename Op> struct gpul__elementwise_blocks {
+    static constexpr int value = 1;
+    static constexpr bool kPads = true; /* see gpul__elementwise_part */
+};
 template <typename Op, int N>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elementwise_blocks<Op>::value)
     gpul__elementwise_vectors(const __grid_constant__ gpul__elementwise_view<Op> v) {
@@ -1109,18 +1134,21 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elemen
     a.load(v.layout, 0, position.at[0][1], part);
     b.load(v.layout, 1, position.at[0][2], part);
     c.load(v.layout, 2, position.at[0][3], part);
-    gpul__pack<typename Op::A, N> va = a.get(v.layout, 0);
-    gpul__pack<typename Op::B, N> vb = b.get(v.layout, 1);
-    gpul__pack<typename Op::C, N> vc = c.get(v.layout, 2);
-    if (!part.whole()) {
-        part.pad(&va);
-        part.pad(&vb);
-        part.pad(&vc);
+    gpul__elementwise_words<typename Op::A, N> va;
+    gpul__elementwise_words<typename Op::B, N> vb;
+    gpul__elementwise_words<typename Op::C, N> vc;
+    a.get(v.layout, 0, &va.pack);
+    b.get(v.layout, 1, &vb.pack);
+    c.get(v.layout, 2, &vc.pack);
+    if (gpul__elementwise_blocks<Op>::kPads && !part.whole()) {
+        part.pad(&va.pack);
+        part.pad(&vb.pack);
+        part.pad(&vc.pack);
     }
     const Op op = v.op;
-    gpul__pack<typename Op::Out, N> result;
-    gpul__elementwise_apply(op, va, vb, vc, &result);
-    out.save(position.at[0], part, result);
+    gpul__elementwise_words<typename Op::Out, N> result;
+    gpul__elementwise_apply(op, va.pack, vb.pack, vc.pack, &result.pack);
+    out.save(position.at[0], part, result.pack);
 }
 
 template <int kItems, int kOperands, typename T>
@@ -3683,6 +3711,15 @@ static __device__ __forceinline__ float gpul__multiply_add(float a, float b, flo
 template <typename I> static __device__ __forceinline__ I gpul__multiply_add(I a, I b, I c) {
     return gpul__add(gpul__mul(a, b), c);
 }
+/* The lesser of two numbers of 16 bits each, in both halves */
+static __device__ __forceinline__ uint32_t gpul__lesser_halves(uint32_t a, uint32_t b) {
+#ifdef __CUDA_ARCH__
+    return __vminu2(a, b);
+#else
+    const uint32_t low = (a & 0xffffu) < (b & 0xffffu) ? a : b, high = a >> 16 < b >> 16 ? a : b;
+    return (high & 0xffff0000u) | (low & 0xffffu);
+#endif
+}
 
 } /* namespace */
 
@@ -4068,9 +4105,66 @@ template <typename T> static __device__ __forceinline__ T gpul__maximum(T x, T y
     return T(a > b || a != a ? a : b);
 }
 
-/* Add, subtract, multiply, minimum, maximum, where all elements are of one type. 16-bit results are computed in float
- * and rounded, which is correct rounding: float has more than 2p + 2 bits (Figueroa, When is double rounding
- * innocuous?, 1995). */
+template <int kOp, typename T> static __device__ __forceinline__ T gpul__arithmetic_of(T a, T b) {
+    return kOp == GPUL_ADD ? gpul__add(a, b)
+           : kOp == GPUL_SUBTRACT ? gpul__subtract(a, b)
+           : kOp == GPUL_MULTIPLY ? gpul__mul(a, b)
+           : kOp == GPUL_MINIMUM ? gpul__minimum(a, b)
+                                 : gpul__maximum(a, b);
+}
+/* Of a word's four bytes: sums and differences carry within a byte; comparisons are of 16 bits, whose high bytes
+ * decide. */
+template <int kOp>
+static __device__ __forceinline__ uint32_t gpul__arithmetic_of_word(uint8_t, uint32_t a, uint32_t b) {
+    constexpr uint32_t kTop = 0x80808080u, kHigh = 0xff00ff00u, kFlip = kOp == GPUL_MAXIMUM ? 0xffffffffu : 0u;
+    if (kOp == GPUL_ADD) return ((a & ~kTop) + (b & ~kTop)) ^ ((a ^ b) & kTop); /* fault: elementwise-bytes-carry */
+    if (kOp == GPUL_SUBTRACT) return ((a | kTop) - (b & ~kTop)) ^ ((a ^ ~b) & kTop);
+    if (kOp == GPUL_MULTIPLY) {
+        uint32_t products = 0;
+        GPUL__UNROLL_FOR (int bit = 0; bit < 32; bit += 8) products |= ((a >> bit) * (b >> bit) & 255u) << bit;
+        return products;
+    }
+    a ^= kFlip;
+    b ^= kFlip;
+    return (gpul__lesser_halves(a & kHigh, b & kHigh) | gpul__lesser_halves(a & ~kHigh, b & ~kHigh)) ^ kFlip;
+}
+/* Of its two floats, by one instruction where the GPU has it */
+template <int kOp, typename H>
+static __device__ __forceinline__ uint32_t gpul__arithmetic_of_word(H, uint32_t a, uint32_t b) {
+    constexpr bool kBf16 = std::is_same<H, gpul_bf16>::value;
+#ifdef __CUDA_ARCH__
+#define GPUL__TRY(op, name)                                                                                            \
+    if (kOp == op && !kBf16) asm(name ".rn.f16x2 %0, %0, %1;" : "+r"(a) : "r"(b));                                     \
+    if (kOp == op && kBf16 && __CUDA_ARCH__ >= 900) asm(name ".rn.bf16x2 %0, %0, %1;" : "+r"(a) : "r"(b));             \
+    if (kOp == op && (!kBf16 || __CUDA_ARCH__ >= 900)) return a
+    GPUL__TRY(GPUL_ADD, "add");
+    GPUL__TRY(GPUL_SUBTRACT, "sub");
+    GPUL__TRY(GPUL_MULTIPLY, "mul");
+#undef GPUL__TRY
+#endif
+    const H low = gpul__arithmetic_of<kOp>(gpul__bits<H>(uint16_t(a)), gpul__bits<H>(uint16_t(b)));
+    const H high = gpul__arithmetic_of<kOp>(gpul__bits<H>(uint16_t(a >> 16)), gpul__bits<H>(uint16_t(b >> 16)));
+    return low.bits | uint32_t(high.bits) << 16;
+}
+/* Of a vector; small elements by words, for each would take a register */
+template <int kOp, typename T, int N>
+static __device__ __forceinline__ void gpul__arithmetic(std::false_type, const T (&a)[N], const T (&b)[N],
+                                                        T (&result)[N]) {
+    GPUL__EACH(a, result[j] = gpul__arithmetic_of<kOp>(a[j], b[j]));
+}
+template <int kOp, typename T, int N>
+static __device__ __forceinline__ void gpul__arithmetic(std::true_type, const T (&a)[N], const T (&b)[N],
+                                                        T (&result)[N]) {
+    uint32_t x[sizeof(a) / 4], y[sizeof(a) / 4];
+    memcpy(x, a, sizeof a);
+    memcpy(y, b, sizeof b);
+    GPUL__EACH(x, x[j] = gpul__arithmetic_of_word<kOp>(T(), x[j], y[j]));
+    memcpy(result, x, sizeof x);
+}
+
+/* Add, subtract, multiply, minimum, maximum, where all elements are of one type. 16-bit results are rounded correctly,
+ * by the instruction or as the result in float is rounded: float has more than 2p + 2 bits (Figueroa, When is double
+ * rounding innocuous?, 1995). */
 template <typename T> struct gpul__op_arithmetic {
     typedef T Out;
     typedef T A;
@@ -4082,12 +4176,13 @@ template <int N, typename T>
 static __device__ __forceinline__ void
 gpul__elementwise_apply(const gpul__op_arithmetic<T> &op, const gpul__pack<T, N> &a, const gpul__pack<T, N> &b,
                         const gpul__pack<gpul__none, N> &, gpul__pack<T, N> *result) {
+    const std::integral_constant<bool, (sizeof(T) < 4)> by_words;
     switch (op.op) {
-    case GPUL_ADD: GPUL__EACH(a.v, result->v[j] = gpul__add(a.v[j], b.v[j])); break;
-    case GPUL_SUBTRACT: GPUL__EACH(a.v, result->v[j] = gpul__subtract(a.v[j], b.v[j])); break;
-    case GPUL_MULTIPLY: GPUL__EACH(a.v, result->v[j] = gpul__mul(a.v[j], b.v[j])); break;
-    case GPUL_MINIMUM: GPUL__EACH(a.v, result->v[j] = gpul__minimum(a.v[j], b.v[j])); break;
-    default: GPUL__EACH(a.v, result->v[j] = gpul__maximum(a.v[j], b.v[j]));
+    case GPUL_ADD: gpul__arithmetic<GPUL_ADD>(by_words, a.v, b.v, result->v); break;
+    case GPUL_SUBTRACT: gpul__arithmetic<GPUL_SUBTRACT>(by_words, a.v, b.v, result->v); break;
+    case GPUL_MULTIPLY: gpul__arithmetic<GPUL_MULTIPLY>(by_words, a.v, b.v, result->v); break;
+    case GPUL_MINIMUM: gpul__arithmetic<GPUL_MINIMUM>(by_words, a.v, b.v, result->v); break;
+    default: gpul__arithmetic<GPUL_MAXIMUM>(by_words, a.v, b.v, result->v);
     }
 }
 
@@ -4099,13 +4194,13 @@ template <typename T> struct gpul__op_copy {
     __device__ __forceinline__ T operator()(T a, gpul__none, gpul__none) const { return a; }
 };
 
-/* Full occupancy as far as registers last, so that most loads are in flight */
-template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
+/* Full occupancy, so that most loads are in flight. What lies outside of a row does no harm. */
+struct gpul__elementwise_most_blocks {
     static constexpr int value = GPUL__ELEMENTWISE_RESIDENT;
+    static constexpr bool kPads = false;
 };
-template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> {
-    static constexpr int most = GPUL__ELEMENTWISE_RESIDENT, value = sizeof(T) > 1 || most < 5 ? most : 5;
-};
+template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> : gpul__elementwise_most_blocks {};
+template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> : gpul__elementwise_most_blocks {};
 
 /* ---- NumPy's functions ----
  *
@@ -5343,6 +5438,13 @@ template <typename Op, typename T, typename A> struct gpul__sum_base : gpul__red
         kind = kind_ % gpul__mean;
         mean = kind_ >= gpul__mean;
     }
+    __device__ __forceinline__ int32_t chosen() const { return sizeof(T) == 2 ? int32_t(gpul__plain) : kind; }
+    __device__ __forceinline__ A identity() const { return A(chosen() == gpul__product ? 1 : 0); }
+    /* a b - 0 or a + b, which have the bits of one multiply-add: no branch */
+    __device__ __forceinline__ A combine(A a, A b) const {
+        const bool product = chosen() == gpul__product;
+        return gpul__multiply_add(a, product ? b : A(1), product ? A(-0.0) : b);
+    }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
         if (mean) gpul__store_mean(out, i, dtype, double(a), n);
         else gpul__store(out, i, dtype, a);
@@ -5351,14 +5453,8 @@ template <typename Op, typename T, typename A> struct gpul__sum_base : gpul__red
 template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typename gpul__sum_of<T>::type> {
     typedef typename gpul__sum_of<T>::type A;
     static constexpr int kHasInt64 = std::is_same<T, double>::value;
+    using gpul__sum::gpul__sum_base::chosen;
     using gpul__sum::gpul__sum_base::kind;
-    __device__ __forceinline__ int32_t chosen() const { return sizeof(T) == 2 ? int32_t(gpul__plain) : kind; }
-    __device__ __forceinline__ A identity() const { return A(chosen() == gpul__product ? 1 : 0); }
-    /* a b - 0 or a + b, which have the bits of one multiply-add: no branch */
-    __device__ __forceinline__ A combine(A a, A b) const {
-        const bool product = chosen() == gpul__product;
-        return gpul__multiply_add(a, product ? b : A(1), product ? A(-0.0) : b);
-    }
     template <bool kInt64> __device__ __forceinline__ A plain(A acc, const T *x, int count) const {
         GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(T)); ++k) {
             A v = A(x[k]);
@@ -5410,10 +5506,6 @@ template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typenam
 };
 /* Sums of bytes, four to an instruction; a sum of magnitudes is a sum. */
 struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, int64_t> {
-    __device__ __forceinline__ int64_t identity() const { return kind == gpul__product ? 1 : 0; }
-    __device__ __forceinline__ int64_t combine(int64_t a, int64_t b) const {
-        return kind == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
-    }
     __device__ __forceinline__ int64_t fold(int64_t acc, const uint8_t *x, const gpul__none *, int count, int) const {
         uint32_t word[4], sum = 0; /* of sixteen squares at most */
         memcpy(word, x, sizeof word);
@@ -5529,13 +5621,15 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             T bytes[kSome];
             if (sizeof(T) < 4) memcpy(bytes, words, sizeof bytes);
             const T *const some = sizeof(T) < 4 ? bytes : x;
-            /* One branch for all of them: a choice element by element converts each twice. */
+            /* One branch for all of them: a choice element by element converts each twice. A choice of elements, not of
+             * places: an array whose index is not known goes through memory. */
             if (std::is_same<T, U>::value || !takes_second) {
-                GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k) d[k] = gpul__difference(some[k < there ? k : 0], first);
+                GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k)
+                    d[k] = gpul__difference(k < there ? some[k] : some[0], first);
             } else {
                 const U other = gpul__bits<U>(first);
                 GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k)
-                    d[k] = gpul__difference(gpul__bits<U>(some[k < there ? k : 0]), other); /* fault: var-int64 */
+                    d[k] = gpul__difference(gpul__bits<U>(k < there ? some[k] : some[0]), other); /* fault: var-int64 */
             }
         };
         differences(count);
@@ -5623,14 +5717,6 @@ template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typena
 };
 
 /* Bytes, four to a word: two instructions find the lesser of four and four. */
-static __device__ __forceinline__ uint32_t gpul__lesser_halves(uint32_t a, uint32_t b) {
-#ifdef __CUDA_ARCH__
-    return __vminu2(a, b);
-#else
-    const uint32_t low = (a & 0xffffu) < (b & 0xffffu) ? a : b, high = a >> 16 < b >> 16 ? a : b;
-    return (high & 0xffff0000u) | (low & 0xffffu);
-#endif
-}
 struct gpul__min_bytes : gpul__min<uint8_t> {
     __device__ __forceinline__ uint8_t fold(uint8_t acc, const uint8_t *x, const gpul__none *, int count, int) const {
         uint32_t word[4], least = acc;
@@ -8544,12 +8630,22 @@ static __device__ __forceinline__ void gpul__gemm_promote_sums(std::true_type, S
 template <typename S>
 static __device__ __forceinline__ void gpul__gemm_promote_sums(std::false_type, S &, float *, bool, bool) {}
 
+/* Where there are tensor cores, 16-bit types have them: without, C is scaled. See gpul__make_gemm_plan. */
+template <typename S> struct gpul__gemm_multiplies {
+#ifdef GPUL__COPIES_ASYNC
+    static constexpr bool value = S::kTensor != 0 || sizeof(typename S::T) != 2;
+#else
+    static constexpr bool value = true;
+#endif
+};
+
 template <typename S>
 static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     gpul__gemm_kernel(const __grid_constant__ gpul__gemm_view v) {
     const gpul__gemm_problem &p = v.problem;
     const gpul__gemm_plan &plan = v.plan;
     typedef typename S::Compute Compute;
+    typedef typename S::T T;
     GPUL_SHARED(Compute, shared);
 #if defined(__CUDA_ARCH__) && !defined(GPUL__COPIES_ASYNC)
     if (S::kTensor) return; /* never launched there: see gpul__find_tensor_cores */
@@ -8570,9 +8666,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     tile.begin();
     gpul__await(); /* fault: matmul-await */
     if (!gpul__gemm_chosen(v.choice)) return;
-    if (!plan.scale_only) {
+    if (gpul__gemm_multiplies<S>::value && !plan.scale_only) {
         gpul__gemm_operands<S> operands;
-        typedef typename S::T T;
         const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
             *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
         const bool both = plan.a_vector && plan.b_vector;
@@ -8606,7 +8701,6 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     tile.each(to_shared);
     __syncthreads();                                  /* fault: matmul-end-barrier */
     const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
-    typedef typename S::T T;
     typedef typename std::conditional<int(S::kTensor) != 0, float, T>::type Wide;
     if (int(S::kTensor) > 1 ||
         (int(S::kTensor) > 0 && p.dtype == GPUL_F32)) { /* elements alone: a copy less to compile */
@@ -10838,6 +10932,9 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype, plan->mma);
     const int32_t of_a = gpul__gemm_singles(plan, p->dtype, p->a_col == 1, plan->a_vector),
                   of_b = gpul__gemm_singles(plan, p->dtype, p->b_row == 1, plan->b_vector);
+    /* 16-bit types take the kernel for short K wherever it can: see gpul__gemm_multiplies */
+    const bool plain = !p->bias && !p->activation,
+               short_alone = gpul__bytes_of(p->dtype) == 2 && !plan->mma && plain && part > 0 && part <= 16;
     double least = 1e300;
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
@@ -10850,7 +10947,7 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
         if ((plan->splits > 1 && !tile.add) || tile.tensor != (plan->mma != 0)) continue;
         if (!plan->mma && tile.thin != gpul__gemm_is_thin(p)) continue;
         if (plan->mma && !tile.odd && (plan->a_vector == 1 || plan->b_vector == 1)) continue;
-        if (tile.short_k && (part > tile.short_k || p->bias || p->activation)) continue;
+        if (tile.short_k ? !plain || part > tile.short_k : short_alone) continue; /* fault: matmul-short-k */
         if (gpul__gemm_shared_bytes(tile, part) > shared_bytes) continue;
         const int64_t count = tile.thin && p->M < p->N ? gpul__gemm_tiles_in(p->N, p->M, tile.m, tile.n)
                                                        : gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n);
@@ -11379,8 +11476,8 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     const bool tensor = machine->wgmma && fits, emulates = fits && (machine->wgmma || machine->mma > 1);
     const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
     const bool wide = p->M >= 256 && p->N >= 256 && double(p->M) * double(p->N) >= 4194304; /* 2^22 */
-    const bool halves = gpul__bytes_of(p->dtype) == 2 && (p->K > 16 || (p->K > 12 && wide)) && !gpul__gemm_is_thin(p) &&
-                        (p->K >= 128 || size >= 262144); /* 2^18 */
+    const bool halves = gpul__bytes_of(p->dtype) == 2 && !gpul__gemm_is_thin(p) &&
+                        (p->K > 16 || (p->K > 12 && wide) || p->bias || p->activation); /* fault: matmul-mma-epilogue */
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
@@ -11394,7 +11491,8 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
         gpul__tensor_split(plan, p, gpul__tensor_slice / 2, gpul__h200); /* fault: matmul-parts-by-machine */
         gpul__gemm_plan by_mma = *plan;
         /* Small products take less by mma, where a block has less to do before its first step and after its last. */
-        const double most = tensor ? gpul__tensor_plan(plan, p, machine) * 0.95 + 825 : 1e300;
+        const bool tiny = p->K < 128 && size < 262144; /* 2^18 */
+        const double most = tensor && !tiny ? gpul__tensor_plan(plan, p, machine) * 0.95 + 825 : 1e300;
         if (machine->mma && gpul__mma_plan(&by_mma, p, machine, most)) *plan = by_mma;
     } else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
     else gpul__plain_plan(plan, p, machine);
@@ -11742,14 +11840,13 @@ static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem
 /* Which tensor cores run on the machine's device, the current one: mma where this file was compiled for compute capability
  * 8.0 or later, and emulated f32 by it where f64 is fast, as in data centers: elsewhere f32 is faster;
  * gpul__tensor_kernel where it was for sm_90a and the driver makes tensor maps, and how many of its clusters at a time.
- * Found out once a device. */
+ * Found out once a device, of the first 64. */
 extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
     static std::atomic<uint64_t>
         known[64]; /* 0: not yet; bits 0 to 3: known, wgmma, mma (two); then 16 for each size of clusters */
     const int32_t device = machine->device;
-    machine->wgmma = machine->mma = 0;
-    if (device < 0 || device >= 64) return 0;
-    uint64_t answer = known[device].load(std::memory_order_relaxed);
+    const bool kept = device >= 0 && device < 64;
+    uint64_t answer = kept ? known[device].load(std::memory_order_relaxed) : 0;
     if (answer == 0) {
         cudaFuncAttributes attributes;
         int32_t ratio = 0; /* of the rates of f32 and f64 */
@@ -11775,7 +11872,7 @@ extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
             if (status) return status;
         }
 #endif
-        known[device].store(answer, std::memory_order_relaxed);
+        if (kept) known[device].store(answer, std::memory_order_relaxed);
     }
     machine->wgmma = int32_t(answer >> 1 & 1);
     machine->mma = int32_t(answer >> 2 & 3);

@@ -332,6 +332,9 @@ plant window-not-shifted test_elementwise:test_alignments expression 'reinterpre
 plant elementwise-tail test_elementwise:test_sizes expression 'left < n' 'false'
 plant elementwise-before test_elementwise:test_alignments expression 'part.before' '0'
 plant elementwise-head test_elementwise:test_alignments expression 'part.skip' '0'
+plant elementwise-edge test_elementwise:test_alignments expression 'first + j' 'j'
+plant elementwise-repeat-byte test_elementwise expression '0x01010101u' '1u'
+plant elementwise-bytes-carry test_elementwise expression 'a & ~kTop' 'a'
 plant elementwise-alike test_elementwise:test_plans without
 plant elementwise-await test_elementwise:test_sizes without
 plant elementwise-lanes-end test_elementwise:test_read_again expression 'by < left' 'true'
@@ -354,7 +357,7 @@ plant ufunc-pick test_ufuncs:test_sizes expression 'part.has(first + j)' 'true'
 plant ufunc-inside test_ufuncs:test_sizes expression 'p.inside[1]' '~0u'
 plant ufunc-await-tiles test_elementwise:test_turned without
 plant ufunc-stage-barrier test_elementwise:test_turned without
-plant var-int64 test_reduce:test_variance expression 'gpul__difference(gpul__bits<U>(some[k < there ? k : 0]), other)' 'double(gpul__bits<U>(some[k < there ? k : 0])) - double(other)'
+plant var-int64 test_reduce:test_variance expression 'gpul__difference(gpul__bits<U>(k < there ? some[k] : some[0]), other)' 'double(gpul__bits<U>(k < there ? some[k] : some[0])) - double(other)'
 plant var-sums-kept test_reduce:test_model_long without
 plant reduce-too-long test_reduce:test_errors expression 'n > int64_t(1) << 45' 'false'
 plant var-infinite test_reduce:test_model_long expression 'eights > 1' 'true'
@@ -414,6 +417,8 @@ plant matmul-odd-alone test_matmul:test_tensor_cores expression 'alone_at[i] >= 
 plant matmul-odd-both test_matmul:test_tensor_cores expression 'b_vector = 1' 'b_vector = plan.b_vector'
 plant matmul-halves-cut test_matmul:test_tensor_cores expression 'int32_t(a.value[k] * b.value[k] * up)' '2 * int32_t(a.value[k] * b.value[k] * up / 2)'
 plant matmul-halves-promote test_matmul:test_long_sums without
+plant matmul-mma-epilogue test_matmul:test_plans expression 'p->bias || p->activation' 'false'
+plant matmul-short-k test_matmul:test_plans expression 'part > tile.short_k' 'true'
 plant matmul-mma-vector test_matmul:test_plans expression 'pitch[0] ? 8 : vector[0]' '8'
 plant matmul-nan-16 test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-await test_matmul:test_row_alone without

@@ -1323,6 +1323,7 @@ static void test_plans(void) {
         if (t == GPUL_F32 && machine.wgmma && p.M > 0 && p.N > 0)
             p.math = (int32_t)rng_below(2) ? GPUL_MATH_TF32 : GPUL_MATH_IEEE;
         if (rng_below(4) == 0) p.beta = 1;
+        if (rng_below(8) == 0) p.activation = GPUL_ACTIVATION_RELU;
         memset(&plan, 0xaa, sizeof plan);
         memset(&again, 0x55, sizeof again);
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&again, &p, &machine) == 1;
@@ -1335,8 +1336,8 @@ static void test_plans(void) {
             tensor_seen[good ? plan.tile_m / 128 : 0][good ? plan.tile_n / 32 : 0]++;
         } else tiles_seen[good ? plan.tile : 0]++;
         large = p.M >= 256 && p.N >= 256 && (double)p.M * (double)p.N >= 4194304;
-        halves = size == 2 && (p.K > 16 || (p.K > 12 && large)) && !is_thin(p.M, p.N, p.K) && !plan.scale_only &&
-                 p.M > 0 && p.N > 0 && (p.K >= 128 || (double)p.M * (double)p.N * (double)p.K >= 262144);
+        halves = size == 2 && (p.K > 16 || (p.K > 12 && large) || p.bias || p.activation) && !is_thin(p.M, p.N, p.K) &&
+                 !plan.scale_only && p.M > 0 && p.N > 0;
         good = good && (plan.tensor || plan.mma) ==
                            ((machine.wgmma && !plan.scale_only && p.M > 0 && p.N > 0 && p.math == GPUL_MATH_TF32) ||
                             (halves && (machine.wgmma || machine.mma)));
@@ -1381,6 +1382,9 @@ static void test_plans(void) {
                           other_one = plan.tensor ? plan.tile_n * plan.cluster_n : wide[dtype][plan.tile],
                           m = turned ? other_one : one, n = turned ? one : other_one;
             good = good && (plan.mma ? plan.tile >= 3 : plan.tensor || size != 2 || plan.tile < 3);
+            /* kernels for tensor cores have 16-bit types multiplied by no other ones, but for short K and few rows */
+            good = good && (size != 2 || plan.tile != 0 || plan.tensor || plan.scale_only || p.M == 0 || p.N == 0 ||
+                            !(machine.mma || machine.wgmma));
             if (!plan.tensor) good = good && (other_one == 4) == (is_thin(p.M, p.N, p.K) && p.alpha != 0);
             good = good && (!short_k || (m % 32 == 0 && m >= 32 && m <= 512 &&
                                          (plan.part <= (size == 2   ? 16
