@@ -2120,22 +2120,28 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, typename Op::Lane 
  * were 2^30 and ended at the same element.) */
 template <typename Offset> struct gpul__reduce_origin {
     Offset offset;
-    uint32_t index[GPUL_MAX_DIMS - 1];
+    uint32_t inner; /* of the innermost; the others are in memory, since loops choose one */
+    const uint32_t *outer;
+    __device__ __forceinline__ uint32_t index(int32_t d) const { return d == 0 ? inner : outer[d - 1]; }
 };
 template <typename X>
-static __device__ __forceinline__ gpul__reduce_origin<typename gpul__operand<X>::Offset>
-gpul__reduce_origin_of(const gpul__reduce_source<typename gpul__operand<X>::Offset> &s, int64_t begin) {
-    gpul__reduce_origin<typename gpul__operand<X>::Offset> origin = {};
-    origin.offset = begin * s.stride;
+static __device__ __forceinline__ void
+gpul__reduce_find_origin(gpul__reduce_origin<typename gpul__operand<X>::Offset> *origin,
+                         uint32_t (&outer)[GPUL_MAX_DIMS - 2],
+                         const gpul__reduce_source<typename gpul__operand<X>::Offset> &s, int64_t begin) {
+    origin->offset = begin * s.stride;
+    origin->inner = 0;
+    origin->outer = outer;
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d + 1 < s.ndim; ++d) {
         const int64_t row = gpul__divided(begin, s.dim[d].reciprocal, s.dim[d].reciprocal_shift);
         const int64_t rest = begin - row * s.dim[d].whole - (s.dim[d].whole - s.dim[d].size);
+        const uint32_t index = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-staged-before */
         begin = row;
-        origin.offset += row * s.dim[d].x;
-        origin.index[d] = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-staged-before */
+        origin->offset += row * s.dim[d].x;
+        if (d == 0) origin->inner = index;
+        else outer[d - 1] = index;
     }
-    return origin;
 }
 /* Rows of a warp tile that a warp stages at once */
 template <typename X> struct gpul__reduce_rows_of {
@@ -2164,7 +2170,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(std::true_type
         bool whole = true, broken = false;
         GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) {
             const int index = first + r * vector < length ? first + r * vector : length - 1;
-            const uint32_t at = uint32_t(index) + origin.index[0];
+            const uint32_t at = uint32_t(index) + origin.inner;
             uint32_t row = gpul__quotient(at, inner.by);
             left[r] = (row + 1) * inner.size - at;
             broken = broken || left[r] < uint32_t(kN);
@@ -2172,7 +2178,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(std::true_type
             p[r] = x + index + int64_t(row) * inner.x;
             GPUL__UNROLL_NOT
             for (int32_t d = 1; d + 1 < s.ndim; ++d) {
-                row = gpul__quotient(row + origin.index[d], s.dim[d].by);
+                row = gpul__quotient(row + origin.index(d), s.dim[d].by);
                 p[r] += int64_t(row) * s.dim[d].x;
             }
             whole = whole && s.extent.begins(p[r]) && s.extent.last(p[r], 1) >= 0;
@@ -2226,7 +2232,7 @@ gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> 
     constexpr int kRowsOf = kAll / kN;
     const int end = at + (kRowsOf - 1) * vector + 32 * kN;
     const auto run_of = [&](int i) {
-        return s.ndim < 2 ? 0u : gpul__quotient(uint32_t(i) + origin.index[0], s.dim[0].by);
+        return s.ndim < 2 ? 0u : gpul__quotient(uint32_t(i) + origin.inner, s.dim[0].by);
     };
     uint32_t run = run_of(at);
     if (lane == kN && end <= length && run == run_of(end - 1)) {
@@ -2234,7 +2240,7 @@ gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> 
         const typename Operand::Offset step = int64_t(32) * s.stride, next = int64_t(vector - 32 * kN) * s.stride;
         GPUL__UNROLL_NOT
         for (int32_t d = 0; d + 1 < s.ndim; ++d) {
-            if (d > 0) run = gpul__quotient(run + origin.index[d], s.dim[d].by);
+            if (d > 0) run = gpul__quotient(run + origin.index(d), s.dim[d].by);
             offset += int64_t(run) * s.dim[d].x;
         }
         GPUL__UNROLL_NOT
@@ -2266,7 +2272,7 @@ gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> 
             GPUL__UNROLL_NOT
             for (int32_t d = 0; d + 1 < s.ndim; ++d) {
                 const auto &dim = s.dim[d];
-                const uint32_t more = origin.index[d];
+                const uint32_t more = origin.index(d);
                 GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
                     index[k] = gpul__quotient(index[k] + more, dim.by);
                     offset[k] += int64_t(index[k]) * dim.x;
@@ -2291,7 +2297,9 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, typename Op::Lane a
     const gpul__pack<gpul__none, kN> none = {};
     const gpul__reduce_steps<Op> steps(v.plan);
     const int lane = int(threadIdx.x % 32), first = lane * steps.lane, end = steps.end(first, length);
-    const gpul__reduce_origin<typename Operand::Offset> origin = gpul__reduce_origin_of<X>(v.source, begin);
+    uint32_t outer[GPUL_MAX_DIMS - 2];
+    gpul__reduce_origin<typename Operand::Offset> origin;
+    gpul__reduce_find_origin<X>(&origin, outer, v.source, begin);
     const int stop = Op::kOrdered && steps.lane < length ? steps.lane : length;
     GPUL__UNROLL_NOT
     for (int at = 0; at < stop; at += kRows * steps.vector) { /* the warp's lanes agree */
@@ -2437,14 +2445,14 @@ static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const g
     const int lane = int(threadIdx.x % 32), end = at + (kRows - 1) * step + kRow;
     to += lane;
     const auto run_of = [&](int i) {
-        return s.ndim < 2 ? 0u : gpul__quotient(uint32_t(i) + origin.index[0], s.dim[0].by);
+        return s.ndim < 2 ? 0u : gpul__quotient(uint32_t(i) + origin.inner, s.dim[0].by);
     };
     uint32_t run = run_of(at);
     if (end <= length && run == run_of(end - 1)) { /* in one row of the innermost dimension */
         int64_t offset = int64_t(at + lane) * s.stride;
         GPUL__UNROLL_NOT
         for (int32_t d = 0; d + 1 < s.ndim; ++d) {
-            if (d > 0) run = gpul__quotient(run + origin.index[d], s.dim[d].by);
+            if (d > 0) run = gpul__quotient(run + origin.index(d), s.dim[d].by);
             offset += int64_t(run) * s.dim[d].x;
         }
         x += offset;
@@ -2467,7 +2475,7 @@ static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const g
         GPUL__UNROLL_NOT
         for (int32_t d = 0; d + 1 < s.ndim; ++d) {
             GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) {
-                index[k] = gpul__quotient(index[k] + origin.index[d], s.dim[d].by);
+                index[k] = gpul__quotient(index[k] + origin.index(d), s.dim[d].by);
                 offset[k] += int64_t(index[k]) * s.dim[d].x;
             }
         }
@@ -2513,8 +2521,9 @@ gpul__reduce_tile(std::true_type, const gpul__reduce_view<Op> &v, const Op &op, 
     const int x_mine = x_vectors ? lane * kN : 0, y_mine = y_vectors ? lane * kN : 0; /* the lane's, or the warp's */
     const Y *y = v.y;
     if (gpul__has<Y>()) y += span.begin * v.y_stride + y_mine;
+    uint32_t outer[GPUL_MAX_DIMS - 2];
     gpul__reduce_origin<int64_t> origin = {};
-    if (kGathered) origin = gpul__reduce_origin_of<X>(v.source, span.begin);
+    if (kGathered) gpul__reduce_find_origin<X>(&origin, outer, v.source, span.begin);
     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) from.x[o] += kGathered ? origin.offset : span.begin + x_mine;
     GPUL__UNROLL_NOT
     for (; at < 0 || length + 2 * hop >= (kRows - 1) * step + kRow; length -= hop) {
