@@ -1542,6 +1542,7 @@ typedef struct gpul__reducer {
     int32_t outputs_at_once; /* that a warp of the rows kernel may take */
     int32_t short_outputs;   /* that a thread of the short kernel takes */
     int32_t ordered;         /* 1: partial results join in the order of the elements */
+    int32_t exact;           /* 1: any tree gives the same bits */
     int32_t several;         /* 1: takes gpul__reduce_inputs */
     int32_t result_bytes;    /* of a struct, which out has as bytes along its last dimension; else 0 */
 } gpul__reducer;

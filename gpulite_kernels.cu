@@ -1659,6 +1659,7 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     static constexpr int kTogether = 1;    /* rows: outputs of a warp at once, to read y once for all */
     static constexpr int kRowsOnly = 0;    /* has the rows kernel alone */
     static constexpr int kOrdered = 0;     /* combine is not commutative */
+    static constexpr int kExact = 0;       /* any tree gives the same bits */
     static constexpr int kOneByOne = 1;    /* fold() of part of a vector costs little more than of a whole one */
     static constexpr int kResultBytes = 0; /* bytes of a result that is a struct */
     typedef T X;
@@ -3409,6 +3410,7 @@ template <typename Op> static constexpr gpul__reducer gpul__reducer_of(decltype(
                          int32_t(Op::kTogether),
                          int32_t(gpul__short<Op>::value),
                          int32_t(Op::kOrdered),
+                         int32_t(Op::kExact),
                          int32_t(gpul__operand<typename Op::X>::kSeveral),
                          int32_t(Op::kResultBytes)};
 }
@@ -5252,7 +5254,8 @@ static bool gpul__few_columns(const gpul__reduce_plan *plan, const gpul__reduce_
            gpul__reach(p->outer_shape, p->x_outer, p->outer_ndim) + p->n * p->x_reduce[0] <= most;
 }
 
-/* First the tree, which depends on n and the size of an element alone. Then the kernel:
+/* First the tree, which depends on n and the size of an element alone; but operations that give the same bits by any
+ * tree have none to keep to. Then the kernel:
  *     columns   outputs lie closer to each other than an output's elements do, and are not few
  *     short     an output has one row of vectors or less; or one warp tile, and outputs are many
  *     rows      else */
@@ -5279,6 +5282,10 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     if (columns && !gpul__few_columns(plan, p, reducer->element_bytes, sms, lane)) { /* fault: reduce-few-columns */
         gpul__plan_columns(plan, p, reducer, sms, lane);
     } else {
+        if (reducer->exact && plan->block_tiles == 1 && outputs <= sms) {      /* all warps have rows */
+            plan->tile_rows = gpul_ceil_div(n > 0 ? n : 1, gpul__warps * row); /* fault: reduce-exact-rows */
+            plan->warp_tiles = int32_t(gpul_ceil_div(n, plan->tile_rows * row));
+        }
         plan->reduce_ndim = p->reduce_ndim;
         plan->dense = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1);
         plan->y_vector = !p->y || ((n <= 1 || p->y_stride == 1) && uintptr_t(p->y) % 16 == 0);
@@ -5515,6 +5522,7 @@ template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typenam
 };
 /* Sums of bytes, four to an instruction; a sum of magnitudes is a sum. */
 struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, int64_t> {
+    static constexpr int kExact = 1;
     __device__ __forceinline__ int64_t fold(int64_t acc, const uint8_t *x, const gpul__none *, int count, int) const {
         uint32_t word[4], sum = 0; /* of sixteen squares at most */
         memcpy(word, x, sizeof word);
@@ -5727,6 +5735,7 @@ template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typena
 
 /* Bytes, four to a word: two instructions find the lesser of four and four. */
 struct gpul__min_bytes : gpul__min<uint8_t> {
+    static constexpr int kExact = 1;
     __device__ __forceinline__ uint8_t fold(uint8_t acc, const uint8_t *x, const gpul__none *, int count, int) const {
         uint32_t word[4], least = acc;
         memcpy(word, x, sizeof word);
@@ -5752,6 +5761,7 @@ template <typename V> struct gpul__indexed_in_tile {
 template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, gpul__indexed<T>> {
     typedef gpul__indexed<T> Place;
     typedef gpul__indexed_in_tile<T> Lane;
+    static constexpr int kExact = sizeof(T) == 1;
     gpul__mirror<T> mirror;
     void set(bool, int32_t mirrored) { mirror.set(mirrored != 0); }
     __device__ __forceinline__ Place identity() const {
