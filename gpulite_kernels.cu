@@ -1853,6 +1853,7 @@ template <typename Offset> struct gpul__reduce_source {
     typename gpul__extent_of<Offset>::type extent;
     Offset stride;      /* of the innermost dimension */
     int32_t ndim, zero; /* zero: for gpul__schedule_fence */
+    int32_t near;       /* 1: any two of them are less than 2^31 elements apart */
     gpul__reduce_dim<Offset> dim[GPUL_MAX_DIMS - 1];
 };
 /* A kernel's arguments. What every block needs comes first, to touch few cache lines of them. */
@@ -2212,19 +2213,82 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(std::false_typ
                                                                   const Pointer &, int, int, int, X *) {
     return false;
 }
-/* Stages elements one by one: neighbouring lanes load neighbouring elements. Rows begin at element `at`, the vectors of
- * their lanes `lane` elements apart; at `stop` and beyond there are none. Whole warps call it. */
+/* Offsets from a warp tile's beginning, of elements `index` of it; in 32 bits where elements are near each other, which
+ * is half of the instructions: they wrap, and the sum does not. */
+template <typename Offset> struct gpul__reduce_times {
+    template <typename Stride> static __device__ __forceinline__ Offset of(uint32_t times, const Stride &stride) {
+        return int64_t(times) * stride;
+    }
+};
+template <> struct gpul__reduce_times<uint32_t> {
+    static __device__ __forceinline__ uint32_t of(uint32_t times, int64_t stride) { return times * uint32_t(stride); }
+};
+template <typename Offset, int kCount, typename Stride>
+static __device__ __forceinline__ void gpul__reduce_find_elements(Offset (&offset)[kCount], uint32_t (&index)[kCount],
+                                                                  const gpul__reduce_source<Stride> &s,
+                                                                  const gpul__reduce_origin<Stride> &origin) {
+    GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) offset[k] = gpul__reduce_times<Offset>::of(index[k], s.stride);
+    GPUL__UNROLL_NOT
+    for (int32_t d = 0; d + 1 < s.ndim; ++d) {
+        const auto &dim = s.dim[d];
+        const uint32_t more = origin.index(d);
+        GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) {
+            index[k] = gpul__quotient(index[k] + more, dim.by);
+            offset[k] += gpul__reduce_times<Offset>::of(index[k], dim.x);
+        }
+    }
+}
+/* The element at an offset, which may be before the tile's first one */
+template <typename Pointer, typename Offset>
+static __device__ __forceinline__ auto gpul__reduce_element(const Pointer &x, const Offset &offset)
+    -> decltype(x[offset]) {
+    return x[offset];
+}
+template <typename T> static __device__ __forceinline__ T gpul__reduce_element(const T *x, uint32_t offset) {
+    return x[int32_t(offset)]; /* fault: reduce-near-before */
+}
+/* Stages elements one by one, kCount of a lane in flight: neighbouring lanes load neighbouring elements. */
+template <typename X, typename Offset, int kCount>
+static __device__ __forceinline__ void
+gpul__reduce_stage_each(const gpul__reduce_source<typename gpul__operand<X>::Offset> &s,
+                        const gpul__reduce_origin<typename gpul__operand<X>::Offset> &origin,
+                        typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length,
+                        X *stage) {
+    constexpr int kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * kN;
+    constexpr int kPart = kCount / 2; /* offsets are computed in two halves, to save registers */
+    const int thread = int(threadIdx.x % 32);
+    GPUL__UNROLL_NOT
+    for (int c = 0; c < kAll; c += kCount) {
+        if (at + c / kN * vector >= stop) return;
+        X element[kCount];
+        GPUL__UNROLL_FOR (int h = 0; h < kCount; h += kPart) {
+            Offset offset[kPart];
+            uint32_t index[kPart];
+            GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
+                const int row = (c + h + k) / kN, j = (c + h + k) % kN * 32 + thread;
+                const int mine = at + row * vector + j / kN * lane + j % kN;
+                index[k] = uint32_t(mine < length ? mine : length - 1); /* beyond the last, that again */
+            }
+            gpul__reduce_find_elements(offset, index, s, origin);
+            GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) element[h + k] = gpul__reduce_element(x, offset[k]);
+        }
+        gpul__schedule_fence(s.zero);
+        GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) stage[(c + k) * 32 + thread] = element[k];
+    }
+}
+/* Stages rows that begin at element `at`, the vectors of their lanes `lane` elements apart; at `stop` and beyond there
+ * are none. Whole warps call it. */
 template <typename X>
 static __device__ __forceinline__ void
 gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> &s,
                    const gpul__reduce_origin<typename gpul__operand<X>::Offset> &origin,
                    typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length) {
     typedef gpul__operand<X> Operand;
+    typedef typename Operand::Offset Offset;
+    typedef typename std::conditional<Operand::kSeveral, Offset, uint32_t>::type Near;
     X *const stage = gpul__reduce_stage_of_warp<X>(GPUL__REDUCE_STAGED);
     constexpr int kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * kN;
-    /* elements of a lane in flight; their offsets are computed in two halves, to save registers */
-    constexpr int kMost = Operand::kSeveral ? 4 : 16, kCount = kAll < kMost ? kAll : kMost;
-    constexpr int kPart = kCount / 2;
+    constexpr int kFew = kAll < 4 ? kAll : 4, kCount = Operand::kSeveral ? kFew : kAll < 16 ? kAll : 16;
     const int thread = int(threadIdx.x % 32);
     __syncwarp(); /* fault: reduce-staged-early */
     typedef std::integral_constant<bool, sizeof(X) <= 2 && !Operand::kSeveral> Vectors;
@@ -2237,53 +2301,30 @@ gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> 
     };
     uint32_t run = run_of(at);
     if (lane == kN && end <= length && run == run_of(end - 1)) {
-        typename Operand::Offset offset = int64_t(at + thread) * s.stride;
-        const typename Operand::Offset step = int64_t(32) * s.stride, next = int64_t(vector - 32 * kN) * s.stride;
+        Offset offset = int64_t(at + thread) * s.stride;
+        const Offset step = int64_t(32) * s.stride, next = int64_t(vector - 32 * kN) * s.stride, here = {};
         GPUL__UNROLL_NOT
         for (int32_t d = 0; d + 1 < s.ndim; ++d) {
             if (d > 0) run = gpul__quotient(run + origin.index(d), s.dim[d].by);
             offset += int64_t(run) * s.dim[d].x;
         }
+        x = x + offset;
         GPUL__UNROLL_NOT
         for (int c = 0; c < kAll; c += kCount) {
             X element[kCount];
             GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) {
-                element[k] = x[offset];
-                offset += step;
-                if ((k + 1) % kN == 0) offset += next; /* fault: reduce-staged-rows */
+                element[k] = x[here];
+                x = x + step;
+                if ((k + 1) % kN == 0) x = x + next; /* fault: reduce-staged-rows */
             }
             gpul__schedule_fence(s.zero);
             GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) stage[(c + k) * 32 + thread] = element[k];
         }
         return;
     }
-    GPUL__UNROLL_NOT
-    for (int c = 0; c < kAll; c += kCount) {
-        if (at + c / kN * vector >= stop) return;
-        X element[kCount];
-        GPUL__UNROLL_FOR (int h = 0; h < kCount; h += kPart) {
-            typename Operand::Offset offset[kPart];
-            uint32_t index[kPart];
-            GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
-                const int row = (c + h + k) / kN, j = (c + h + k) % kN * 32 + thread;
-                const int mine = at + row * vector + j / kN * lane + j % kN;
-                index[k] = uint32_t(mine < length ? mine : length - 1); /* beyond the last, that again */
-                offset[k] = int64_t(index[k]) * s.stride;
-            }
-            GPUL__UNROLL_NOT
-            for (int32_t d = 0; d + 1 < s.ndim; ++d) {
-                const auto &dim = s.dim[d];
-                const uint32_t more = origin.index(d);
-                GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
-                    index[k] = gpul__quotient(index[k] + more, dim.by);
-                    offset[k] += int64_t(index[k]) * dim.x;
-                }
-            }
-            GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) element[h + k] = x[offset[k]];
-        }
-        gpul__schedule_fence(s.zero);
-        GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) stage[(c + k) * 32 + thread] = element[k];
-    }
+    if (!Operand::kSeveral && s.near)
+        gpul__reduce_stage_each<X, Near, kCount>(s, origin, x, at, stop, lane, vector, length, stage);
+    else gpul__reduce_stage_each<X, Offset, kFew>(s, origin, x, at, stop, lane, vector, length, stage);
 }
 /* Folds a warp tile whose elements are not contiguous: they are staged in shared memory, where each lane finds vectors.
  * Whole warps call it. In line, for what functions out of line are passed is read by generic loads, arguments too. */
@@ -2466,20 +2507,16 @@ static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const g
     }
     GPUL__UNROLL_NOT
     for (int c = 0; c < kRows * kN && at + c / kN * step < length; c += kFour) { /* fault: reduce-gathered-rows */
-        uint32_t index[kFour];
+        uint32_t index[kFour], near[kFour];
         int64_t offset[kFour];
         GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) {
             const int mine = at + (c + k) / kN * step + (c + k) % kN * 32 + lane;
             index[k] = uint32_t(mine < length ? mine : length - 1);
-            offset[k] = int64_t(index[k]) * s.stride;
         }
-        GPUL__UNROLL_NOT
-        for (int32_t d = 0; d + 1 < s.ndim; ++d) {
-            GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) {
-                index[k] = gpul__quotient(index[k] + origin.index(d), s.dim[d].by);
-                offset[k] += int64_t(index[k]) * s.dim[d].x;
-            }
-        }
+        if (s.near) {
+            gpul__reduce_find_elements(near, index, s, origin);
+            GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) offset[k] = int32_t(near[k]);
+        } else gpul__reduce_find_elements(offset, index, s, origin);
         GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) gpul__copy_to_shared<1>(to + (c + k) * 32, x + offset[k], 1);
     }
 }
@@ -3382,6 +3419,7 @@ static void gpul__reduce_describe(gpul__reduce_layout<Offset> *v, const gpul__re
     if (by_columns && plan->vector) v->by_row = gpul__division_by(gpul_ceil_div(p->outer_shape[outer], columns));
     v->source.stride = v->x_stride;
     v->source.ndim = p->reduce_ndim;
+    v->source.near = !p->inputs && gpul__reach(p->reduce_shape, p->x_reduce, p->reduce_ndim) <= INT32_MAX;
     for (int32_t d = 0; d < outer; ++d) gpul__reduce_dimension(&v->outer[d], p, true, outer - d);
     for (int32_t d = 0; d < reduce && p->n > 0; ++d) gpul__reduce_dimension(&v->source.dim[d], p, false, reduce - d);
     gpul__reduce_extent(&v->source.extent, p, x_bytes);

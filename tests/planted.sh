@@ -315,6 +315,7 @@ plant reduce-depth-barrier test_reduce:test_same_bits without
 plant reduce-slots-side test_reduce:test_same_bits expression '1' '2'
 plant reduce-slots-level test_reduce:test_same_bits expression 'levels' '0'
 plant reduce-rows-beyond test_reduce:test_shapes expression 'at + r * step + k < last' 'true'
+plant reduce-near-before test_reduce:test_axes expression 'x[int32_t(offset)]' 'x[offset]'
 plant reduce-exact-rows test_reduce:test_plans expression 'gpul__warps * row' 'row'
 plant reduce-few-columns test_reduce:test_kernels expression 'gpul__few_columns(plan, p, reducer->element_bytes, sms, lane)' 'false'
 plant reduce-many-rows test_reduce:test_kernels expression 'outputs >= many' 'outputs >= 64 * sms'

@@ -1421,6 +1421,22 @@ static void test_plans_kept(void) {
     CHECK(differ > kProblems / 10); /* else nothing was compared */
 }
 
+/* Rows with gaps that span more than 2^31 elements, where there is memory for them: offsets of 64 bits */
+static void test_far(void) {
+    static const gpul_dtype types[2] = {GPUL_U8, GPUL_I32};
+    for (int k = 0; k < 2; k++) {
+        gpul_array all = GPUL_ZERO, part = GPUL_ZERO;
+        double sum = 0;
+        if (gpul_device_array(&all, types[k], gpul_2d(23, 100000000), NULL) == GPUL_ERROR_OUT_OF_MEMORY) continue;
+        CHECK_OK(gpul_slice(&part, &all, 1, 5, 35, 3));
+        CHECK_OK(gpul_fill(&all, 1, NULL));
+        CHECK_OK(gpul_fill(&part, 7, NULL));
+        CHECK_OK(gpul_sum(&sum, &part, NULL));
+        CHECK_NEAR(sum, 23 * 10 * 7.0, 0);
+        CHECK_OK(gpul_free(&all));
+    }
+}
+
 int main(int argc, char **argv) {
     check_begin("reduce");
     if (argc > 1 && strcmp(argv[1], "--record") == 0) {
@@ -1452,5 +1468,6 @@ int main(int argc, char **argv) {
     RUN(test_accumulated);
     RUN(test_errors);
     RUN(test_large);
+    RUN(test_far);
     return check_end();
 }
