@@ -421,6 +421,7 @@ plant matmul-halves-cut test_matmul:test_tensor_cores expression 'int32_t(a.valu
 plant matmul-halves-promote test_matmul:test_long_sums without
 plant matmul-mma-epilogue test_matmul:test_plans expression 'p->bias || p->activation' 'false'
 plant matmul-short-k test_matmul:test_plans expression 'part > tile.short_k' 'true'
+plant matmul-mma-whole test_matmul:test_plans expression 'whole(8)' 'gpul__gemm_aligned_rows(x[i], 2, 16)'
 plant matmul-mma-vector test_matmul:test_plans expression 'pitch[0] ? 8 : vector[0]' '8'
 plant matmul-nan-16 test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-await test_matmul:test_row_alone without

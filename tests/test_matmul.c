@@ -1293,8 +1293,8 @@ static int record(void) {
 }
 
 /* How many 16-bit elements are aligned in every row: 8, 2, or 1 */
-static int at_a_time(const void *data, int64_t steps, int64_t pitch) {
-    const int64_t all = (int64_t)((uintptr_t)data / 2) | steps | pitch;
+static int at_a_time(const void *data, int64_t steps, int64_t pitch, int64_t dense) {
+    const int64_t all = (int64_t)((uintptr_t)data / 2) | steps | pitch | dense;
     return all % 8 == 0 ? 8 : all % 2 == 0 ? 2 : 1;
 }
 /* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
@@ -1458,12 +1458,12 @@ static void test_plans(void) {
             together += plan.cluster_splits;
             held[plan.held]++;
         }
-        if (plan.mma) { /* rows are aligned, whatever their length, or copies' are */
+        if (plan.mma) { /* rows are aligned and have whole vectors, or copies' do */
             const int64_t pitch_a = p.a_col == 1 ? p.a_row : p.a_col, pitch_b = p.b_row == 1 ? p.b_col : p.b_row,
                           rows_a = p.a_col == 1 ? p.M : p.K, rows_b = p.b_row == 1 ? p.N : p.K,
                           dense_a = p.a_col == 1 ? p.K : p.M, dense_b = p.b_row == 1 ? p.K : p.N;
-            const int vector_a = at_a_time(p.A, p.a_steps, rows_a == 1 ? 0 : pitch_a),
-                      vector_b = at_a_time(p.B, p.b_steps, rows_b == 1 ? 0 : pitch_b);
+            const int vector_a = at_a_time(p.A, p.a_steps, rows_a == 1 ? 0 : pitch_a, dense_a),
+                      vector_b = at_a_time(p.B, p.b_steps, rows_b == 1 ? 0 : pitch_b, dense_b);
             good = good && plan.a_vector == (plan.a_pitch ? 8 : vector_a);
             good = good && plan.b_vector == (plan.b_pitch ? 8 : vector_b);
             good =
