@@ -1038,9 +1038,9 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of what is computed in.
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
- * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 of more than four rows and columns,
- * with K from 128 on, or from 17 on where M N K is 2^18 or more, go to tensor cores on a GPU of compute capability 8.0
- * or later with kernels built for that. Their bits are others, for tensor cores cut off sums of a few products to f32,
+ * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 of more than four rows and columns
+ * with K from 17 on (from 13 on where C is large; any K with a bias or an activation, see gpul_gemm_ex) go to tensor
+ * cores on a GPU of compute capability 8.0 or later with kernels built for that. Their bits are others, for tensor cores cut off sums of a few products to f32,
  * each generation in its own way: they are the same on all GPUs of one, whatever the build, and the stand-in's are
  * Hopper's. There gamma(min(K, K / 8192 + 8320) + 2) bounds the error, and gamma of twice as much where a sum has 8
  * products and one bit more than f32, as published of Ampere. Each product of a stack has the bits that it has alone.
