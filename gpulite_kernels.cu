@@ -953,8 +953,8 @@ template <typename T, int N> struct gpul__elementwise_vector {
             shift = window.shift(p);
         } else load_part(p, part);
     }
-    /* At an end of the memory: in place of elements that may not be read, the nearest that may. Four at a time: all
-     * threads would have to keep registers for more, and few are there. */
+    /* At an end of the memory: in place of elements that may not be read, the nearest that may. Four at a time: few
+     * threads come here, and all would have to keep registers for more. */
     __device__ __forceinline__ void load_part(const T *p, const gpul__elementwise_part &part) {
         constexpr int kFew = N < 4 ? N : 4, kStep = kWords / (N / kFew);
         uint32_t word[kWords] = {};
@@ -8687,7 +8687,8 @@ static __device__ __forceinline__ void gpul__gemm_promote_sums(std::true_type, S
 template <typename S>
 static __device__ __forceinline__ void gpul__gemm_promote_sums(std::false_type, S &, float *, bool, bool) {}
 
-/* Where there are tensor cores, 16-bit types have them: without, C is scaled. See gpul__make_gemm_plan. */
+/* Where this file is compiled for tensor cores, all 16-bit products but short and thin ones are theirs, and the kernel of
+ * 16-bit types without them only scales C. See gpul__make_gemm_plan. */
 template <typename S> struct gpul__gemm_multiplies {
 #ifdef GPUL__COPIES_ASYNC
     static constexpr bool value = S::kTensor != 0 || sizeof(typename S::T) != 2;
