@@ -4180,8 +4180,8 @@ static __device__ __forceinline__ uint32_t gpul__arithmetic_of_word(uint8_t, uin
 /* Of its two floats, by one instruction where the GPU has it */
 template <int kOp, typename H>
 static __device__ __forceinline__ uint32_t gpul__arithmetic_of_word(H, uint32_t a, uint32_t b) {
-    constexpr bool kBf16 = std::is_same<H, gpul_bf16>::value;
 #ifdef __CUDA_ARCH__
+    constexpr bool kBf16 = std::is_same<H, gpul_bf16>::value;
 #define GPUL__TRY(op, name)                                                                                            \
     if (kOp == op && !kBf16) asm(name ".rn.f16x2 %0, %0, %1;" : "+r"(a) : "r"(b));                                     \
     if (kOp == op && kBf16 && __CUDA_ARCH__ >= 900) asm(name ".rn.bf16x2 %0, %0, %1;" : "+r"(a) : "r"(b));             \
