@@ -1038,13 +1038,13 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of what is computed in.
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
- * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 of more than four rows and columns
- * with K from 17 on (from 13 on where C is large; any K with a bias or an activation, see gpul_gemm_ex) go to tensor
- * cores on a GPU of compute capability 8.0 or later with kernels built for that. Their bits are others, for tensor cores
- * cut off sums of a few products to f32, each generation in its own way: they are the same on all GPUs of one, whatever
- * the build, and the stand-in's are Hopper's. There gamma(min(K, K / 8192 + 8320) + 2) bounds the error, and gamma of
- * twice as much where a sum has 8 products and one bit more than f32, as published of Ampere. Each product of a stack
- * has the bits that it has alone.
+ * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 go to tensor cores, on a GPU of
+ * compute capability 8.0 or later with kernels built for that, with K from 17 on and more than four rows and columns,
+ * with K from 13 on where C is large, and with any smaller K where there is a bias or an activation (gpul_gemm_ex).
+ * Their bits are others, for tensor cores cut off sums of a few products to f32, each generation in its own way: they
+ * are the same on all GPUs of one, whatever the build, and the stand-in's are Hopper's. There gamma(min(K, K / 8192 +
+ * 8320) + 2) bounds the error, and gamma of twice as much where a sum has 8 products and one bit more than f32, as
+ * published of Ampere. Each product of a stack has the bits that it has alone.
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
  * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the

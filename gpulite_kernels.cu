@@ -1114,7 +1114,7 @@ gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, co
 #endif
 template <typename Op> struct gpul__elementwise_blocks {
     static constexpr int value = 1;
-    static constexpr bool kPads = true; /* see gpul__elementwise_part */
+    static constexpr bool kPads = true; /* elements outside of a row: see gpul__elementwise_part */
 };
 template <typename Op, int N>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elementwise_blocks<Op>::value)
@@ -11908,6 +11908,7 @@ extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
         known[64]; /* 0: not yet; bits 0 to 3: known, wgmma, mma (two); then 16 for each size of clusters */
     const int32_t device = machine->device;
     const bool kept = device >= 0 && device < 64;
+    machine->wgmma = machine->mma = 0; /* where this fails */
     uint64_t answer = kept ? known[device].load(std::memory_order_relaxed) : 0;
     if (answer == 0) {
         cudaFuncAttributes attributes;
