@@ -8707,6 +8707,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     GPUL_SHARED(Compute, shared);
 #if defined(__CUDA_ARCH__) && !defined(GPUL__COPIES_ASYNC)
     if (S::kTensor) return; /* never launched there: see gpul__find_tensor_cores */
+#elif defined(__CUDA_ARCH_FEAT_SM90_ALL) && defined(GPUL__HOPPER)
+    if (S::kTensor == 2) return; /* nor this where wgmma emulates f32 */
 #endif
 
     /* Raster order: tiles come in groups of rows, and column by column in a group. In 32 bits: a division of 64 bits is
@@ -10763,6 +10765,12 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
 #endif
 }
 
+/* By plan.tile: of elements as they are, and in two parts. ptxas takes kernels in the order in which they are first named,
+ * on all cores; these take it longest, so they are named before others. */
+typedef void (*gpul__tensor_function)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const CUtensorMap,
+                                      const gpul__gemm_view);
+static const gpul__tensor_function gpul__tensor_functions[2] = {gpul__tensor_kernel<false>, gpul__tensor_kernel<true>};
+
 #endif /* GPUL__HOPPER */
 
 /* ---- copies of operands of 16 bits whose rows begin anywhere: there each row begins at a multiple of 16 bytes ---- */
@@ -11688,11 +11696,6 @@ static int32_t gpul__launch_mma(gpul__gemm_view &v, void *scratch, const gpul__m
 }
 
 #ifdef GPUL__HOPPER
-/* by plan.tile: of elements as they are, and in two parts */
-typedef void (*gpul__tensor_function)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const CUtensorMap,
-                                      const gpul__gemm_view);
-static const gpul__tensor_function gpul__tensor_functions[2] = {gpul__tensor_kernel<false>, gpul__tensor_kernel<true>};
-
 /* The driver's function that makes tensor maps; NULL: it has none. */
 typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
 static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
@@ -11925,7 +11928,9 @@ extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
         status = int32_t(cudaFuncGetAttributes(&attributes, kernel));
         if (!status) status = gpul__find_encoder(&encoder);
         if (status) return status;
-        if (attributes.maxThreadsPerBlock >= gpul__tensor_threads && encoder) {
+        const bool compiled = attributes.maxThreadsPerBlock >= gpul__tensor_threads; /* for sm_90a */
+        if (compiled) answer = 1 | 4; /* f32 is emulated by wgmma alone: gpul__gemm_terms is left out */
+        if (compiled && encoder) {
             answer |= 2;
             for (int32_t i = 0; i < 3 && !status; ++i) {
                 int32_t clusters = 0;
