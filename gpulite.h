@@ -392,7 +392,7 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  * Rules of all functions that make an array: `out` is overwritten without being freed, and only on success. New memory
  * is not initialised. A shape with a zero in it gives a valid empty array (data NULL). Device arrays belong to the
  * device that is current for the calling thread. Errors of them all: ARGUMENT (out is NULL; the shape's ndim or order),
- * DTYPE, SHAPE (a negative dimension), OVERFLOW (more than 2^63 bytes), OUT_OF_MEMORY.
+ * DTYPE, SHAPE (a negative dimension), OVERFLOW (2^63 bytes or more, dimensions of 0 left out), OUT_OF_MEMORY.
  *
  * Streams. Device memory is stream-ordered: it may be used by work on the stream it was made on, or on any stream
  * ordered after that point, and gpul_free returns it in that stream's order, after the work that is already there.
@@ -456,9 +456,9 @@ GPUL_API gpul_status gpul_unpin(void *host);
  * an error is returned (CUDA, PENDING), the struct is zeroed and the memory released if that was possible. */
 GPUL_API gpul_status gpul_free(gpul_array *a);
 
-/* gpul_free_all(&a, &b, ...): gpul_free of each. All are zeroed and released; what is returned and recorded is the
- * first error. gpul_free_arrays is the function behind it, of arrays[0..count-1]. Errors: gpul_free's; ARGUMENT (arrays
- * is NULL, and count is not 0). */
+/* gpul_free_all(&a, &b, ...): gpul_free of each (in C++ nullptr, not NULL, for none). All are zeroed and released; what
+ * is returned and recorded is the first error. gpul_free_arrays is the function behind it, of arrays[0..count-1].
+ * Errors: gpul_free's; ARGUMENT (arrays is NULL, and count is not 0). */
 GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count);
 #ifdef __cplusplus
 extern "C++" {
@@ -521,13 +521,13 @@ GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream);
 
 /* Every element = value, enqueued. Floating dtypes round. Errors: ARGUMENT (NULL; an integer dtype that does not hold
- * value exactly), OVERLAP (elements share memory), UNSUPPORTED (no kernels in the build). */
+ * value exactly), OVERLAP (elements may share memory), UNSUPPORTED (no kernels in the build). */
 GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream);
 
 /* *value = one element of a's dtype; `index` has a->ndim entries, negative ones from the end. Waits for `stream`. Errors:
  * ARGUMENT (NULL, index out of range, a capture). */
 GPUL_API gpul_status gpul_get(void *value, const gpul_array *a, const int64_t *index, gpul_stream stream);
-/* One element = *value. Waits for `stream`. Errors: as gpul_get's. */
+/* One element = *value. Waits for `stream`. Errors: as gpul_get's; OVERLAP (elements of `a` may share memory). */
 GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *value, gpul_stream stream);
 
 /* Where two arrays differ: the answer of numpy.allclose, and what numpy.testing.assert_allclose prints. */
@@ -540,9 +540,9 @@ typedef struct gpul_difference {
 } gpul_difference;
 
 /* Compares a and b, of one shape and any dtypes, on the host, as numpy.allclose: an element is close when |a - b| <=
- * atol + rtol |b|, computed in double (int64 with int64 exactly), or when a == b; NaN is close to nothing. Takes 2 MiB
- * of host memory at most. Waits for `stream`. Errors: ARGUMENT (NULL, or never made; rtol or atol is negative or NaN;
- * a capture), SHAPE, DEVICE (two of them), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
+ * atol + rtol |b|, computed in double (of int64 the difference exactly, then rounded), or when a == b; NaN is close to
+ * nothing. Takes 2 MiB of host memory at most. Waits for `stream`. Errors: ARGUMENT (NULL, or never made; rtol or atol
+ * is negative or NaN; a capture), SHAPE, DEVICE (two of them), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
                                    double atol, gpul_stream stream);
 
@@ -553,12 +553,14 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
  * (text only with size 0). Only what is shown is copied. Waits for `stream`. Errors: ARGUMENT (text is NULL, and size
  * is not 0; a NULL, or never made; a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream);
-/* The same for programs, not libraries: GPUL_PRINT(&a) prints it and a newline to stdout; on failure, the message with
- * file and line to stderr. Waits for the default stream. Needs <stdio.h> where it is used. */
-#define GPUL_PRINT(array)                                                                                              \
+/* The same for programs, not libraries: GPUL_PRINT(&a) and GPUL_PRINT(&a, stream) print it and a newline to stdout; on
+ * failure, the message with file and line to stderr. Needs <stdio.h> where it is used. */
+#define GPUL_PRINT(...)                                                                                                \
     do {                                                                                                               \
         char gpul__shown[32768]; /* more than 1296 elements, all that are ever shown, take */                          \
-        if (gpul_print(NULL, gpul__shown, sizeof gpul__shown, array, NULL) == GPUL_OK) puts(gpul__shown);              \
+        if (gpul_print(NULL, gpul__shown, sizeof gpul__shown, GPUL__EXPAND(GPUL__TWO(__VA_ARGS__, NULL, 0))) ==        \
+            GPUL_OK)                                                                                                   \
+            puts(gpul__shown);                                                                                         \
         else fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, gpul_last_error()->message);                           \
     } while (0)
 
@@ -567,7 +569,7 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
  * nothing, or its memory would leak). */
 
 /* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1 (else ARGUMENT). Negative start and stop
- * count from the end, and GPUL_END is the end itself: a[-3:] is start = -3, stop = GPUL_END, step = 1. */
+ * count from the end, and a stop of GPUL_END is the end itself: a[-3:] is start = -3, stop = GPUL_END, step = 1. */
 #define GPUL_END INT64_MAX
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step);
@@ -593,8 +595,8 @@ GPUL_API gpul_status gpul_broadcast_to(gpul_array *view, const gpul_array *a, gp
  * longer. parts >= 1 (else ARGUMENT). */
 GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis);
 /* An array over memory that somebody else owns and keeps: device, pinned, mapped, managed, or pinned by gpul_pin.
- * Errors: ARGUMENT (NULL, misaligned), DTYPE, SHAPE, OVERFLOW, MEMORY (pageable, or too short), UNSUPPORTED (host
- * memory that the device sees at another address). */
+ * Errors: ARGUMENT (NULL, misaligned), DTYPE, SHAPE, OVERFLOW, MEMORY (pageable, or too short, as far as its
+ * first and last byte tell), UNSUPPORTED (host memory that the device sees at another address). */
 GPUL_API gpul_status gpul_wrap(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape);
 /* The same with strides in elements, shape.ndim of them. Errors: also ARGUMENT (strides is NULL or has a negative). */
 GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape,
@@ -627,8 +629,9 @@ enum {
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
 /* Ends a stream and sets the handle NULL, also when an error is returned. Its work still finishes; this does not wait
  * for it. Harmless on a NULL handle. Of the last 16 streams, copies of the handle are known: every function that gets
- * one refuses it (ARGUMENT), where plain CUDA crashes. CUDA destroys a stream when 16 others have ended after it. With
- * more than some 1000 streams alive, some are not known, and CUDA destroys them at once.
+ * one refuses it (ARGUMENT), where plain CUDA crashes. CUDA destroys a stream when 16 others have ended after it. A
+ * stream that is being captured is not known afterwards, nor, with more than some 1000 streams alive, are some others:
+ * CUDA destroys them at once.
  * Errors: ARGUMENT (stream is NULL, or was ended before). */
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
 /* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, and the work's. */
@@ -722,6 +725,7 @@ static inline gpul__region gpul__region_begin(gpul_timer *timer, gpul_stream str
 static inline void gpul__region_end(gpul__region *region) {
     const gpul_status status = region->timer->running ? gpul_timer_stop(region->timer, region->stream) : GPUL_OK;
     if (region->timer->lost == GPUL_OK) region->timer->lost = status;
+    region->timer->running = 0; /* also where stopping failed: the next region can begin */
     region->timer = NULL;
 }
 
@@ -742,20 +746,23 @@ GPUL_API double gpul_host_seconds(void);
  * and says so: gpul_get, gpul_set, gpul_reduce_host and its short forms, a histogram that finds its own range, timers,
  * copies of pageable memory. Other streams join the capture by gpul_stream_wait(other, stream), and must come back by
  * gpul_stream_wait(stream, other) before it ends. Device arrays that are made on a captured stream are memory of the
- * graph: gpul_free them on it before the capture ends. Free no other array on it.
+ * graph, which gpul_memory_used and gpul_memory_limit leave out: gpul_free them on it before the capture ends. Where
+ * the device has no memory pools, none can be made. Free no other array on it.
  *
  * It IS a cudaGraphExec_t. */
 typedef struct CUgraphExec_st *gpul_graph;
 /* Begins to capture the work of a stream, which the same thread ends. The capture is lost (CUDA's thread-local mode) if
- * before that this thread makes or frees a pinned, mapped or managed array, calls gpul_memory_trim, waits for the
- * device or a captured stream, or asks gpul_stream_query of one; or, unless the stream is non-blocking, if anybody gives
- * work to the NULL stream or asks gpul_stream_query of it. Nor let other threads wait for the device meanwhile, which
- * CUDA need not allow: gpul_device_synchronize, and gpul_free of pinned memory or of an array whose stream has ended.
- * Errors: ARGUMENT (stream is NULL, which CUDA cannot capture, or is being captured already). */
+ * before that this thread makes or frees a pinned, mapped or managed array, pins or unpins memory, calls
+ * gpul_memory_trim, waits for the device, a captured stream or an event of one, or asks for their state; without memory
+ * pools also if it makes a device array or measures the roof or by flush_l2; or, unless the stream is non-blocking, if
+ * anybody gives work to the NULL stream or asks gpul_stream_query of it. Nor let other threads wait for the device
+ * meanwhile, which CUDA need not allow: gpul_device_synchronize, and gpul_free of pinned memory or of an array whose
+ * stream has ended. Errors: ARGUMENT (stream is NULL, which CUDA cannot capture, or is being captured already). */
 GPUL_API gpul_status gpul_graph_begin(gpul_stream stream);
 /* Ends the capture and makes a graph of it. `stream` does work again, also when an error is returned, unless it is one
- * of ARGUMENT or PENDING. Errors: ARGUMENT (out is NULL; stream is not being captured), CUDA (something since
- * gpul_graph_begin cannot be captured; a stream that joined has not come back), OUT_OF_MEMORY. */
+ * of ARGUMENT or PENDING, or another thread began the capture. Errors: ARGUMENT (out is NULL; stream is not being
+ * captured), CUDA (something since gpul_graph_begin cannot be captured; a stream that joined has not come back; stream
+ * joined and did not begin it; another thread did), OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream);
 /* Enqueues the work of a graph on a stream of the device that it was captured on. Launches of one graph run one after
  * the other, on whatever streams. Errors: ARGUMENT (graph is NULL), CUDA (stream is being captured). */
@@ -816,14 +823,15 @@ GPUL_API gpul_status gpul_cooperative_blocks(int32_t *blocks, const void *kernel
  * 10. Prebuilt operations (kernels in gpulite_kernels.cu)
  *
  * Rules of all of them: outputs exist before the call, with the right shape, and inputs are never written. Arrays may
- * be device, pinned, mapped, managed or gpul_pin'ned memory with any strides (unless said); all device arrays live on
- * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it uses
- * no other stream, waits for this one only where there is no memory left for scratch, and can be captured into a CUDA
- * graph (exceptions are named; the graph has allocations where an operation needs scratch memory: see each). Axes count
- * from 0, negative ones from the end. Empty arrays are valid. Two threads must not write one array at a time. Errors of
- * them all: ARGUMENT (NULL, an array that was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an
- * output with an input or with itself), UNSUPPORTED (the family was left out of the build); those that need scratch
- * memory: OUT_OF_MEMORY. Contracts add what is more than that.
+ * be device, pinned, mapped, managed or gpul_pin'ned memory with any strides from 0 on (unless said); all device arrays
+ * live on one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns;
+ * it uses no other stream, waits for this one only where there is no memory left for scratch, and can be captured into
+ * a CUDA graph (exceptions are named; the graph has allocations where an operation needs scratch memory: see each).
+ * Axes count from 0, negative ones from the end. Empty arrays are valid. Two threads must not write one array at a
+ * time. Errors of them all: ARGUMENT (NULL, an array that was never made), DTYPE, SHAPE, DEVICE (arrays of two
+ * devices), OVERLAP (an output with an input, or with itself, as it may where its strides do not nest), UNSUPPORTED
+ * (the family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts add what is more
+ * than that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 #ifndef GPULITE_NO_KERNELS
@@ -915,19 +923,19 @@ GPUL_API gpul_status gpul_convert(gpul_array *out, const gpul_array *x, gpul_str
 
 /* out[i] = start + i * step for all of a vector out, whose length takes the place of numpy.arange's stop. Of integers
  * start and step are whole numbers (else ARGUMENT) and the sums wrap; of floats they are computed in f64, where they
- * have numpy.arange's bits, and rounded to the dtype. */
+ * have numpy.arange's bits (its step is (start + step) - start, rounded), and rounded to the dtype. */
 GPUL_API gpul_status gpul_arange(gpul_array *out, double start, double step, gpul_stream stream);
 
-/* numpy.linspace(start, stop, length of out): computed in f64 with NumPy's bits, the last element stop itself, and
- * rounded to out's dtype, for integers downwards and then as gpul_convert does. out: a vector. */
+/* numpy.linspace(start, stop, length of out): computed in f64 with NumPy's bits, the last of several elements stop
+ * itself, and rounded to out's dtype, for integers downwards and then as gpul_convert does. out: a vector. */
 GPUL_API gpul_status gpul_linspace(gpul_array *out, double start, double stop, gpul_stream stream);
 
 /* y = alpha * A x + beta * y, BLAS's gemv. A: rows x cols, f32 or f64, row-major or column-major with any leading
  * dimension (gpul_transpose for A^T); x: cols; y: rows; any strides. alpha and beta are first rounded to the type that
  * is computed in, f32 or f64; one that rounds to 0 counts as 0. beta = 0 never reads y, alpha = 0 never reads A or x,
- * and of no columns alpha counts as 0. The last step is fma(alpha, sum, beta * y). |error| <= gamma(cols + 2) (|alpha|
- * |A| |x| + |beta| |y|) elementwise (Higham, Accuracy and Stability, 3.5), the same bits on every run, every GPU and
- * the CPU stand-in; NaN is always the same. */
+ * and of no columns alpha counts as 0. The last step is fma(alpha, sum, beta * y). Barring underflow |error| <=
+ * gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|) elementwise (Higham, Accuracy and Stability, 3.5), the same bits on
+ * every run, every GPU and the CPU stand-in; NaN is always the same. */
 GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream);
 
@@ -987,11 +995,12 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
 
 /* numpy.histogram(x, bins = size of counts, range = (lo, hi)) to the count. counts: vector of i32 or i64; x: f32, f64,
  * i32, i64 or u8, any shape and strides. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values
- * outside are dropped; the edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges). lo
- * == hi widens to lo - 0.5, hi + 0.5. i32 counts wrap past 2^31. Errors: also ARGUMENT (lo > hi, bounds or hi - lo that
- * are not finite, bins that would be empty in the type of the edges, as in NumPy; and, which NumPy takes, f32 data with
- * lo, hi or hi - lo beyond FLT_MAX), SHAPE (counts is no vector of a bin or more), CUDA (after the first of several
- * launches counts may be zero or a part of the result; every other error leaves it alone). */
+ * outside are dropped; i64 is first rounded to f64, as in NumPy; the edges are numpy.linspace's, in f32 for f32 data
+ * and f64 otherwise (gpul_histogram_edges). lo == hi widens to lo - 0.5, hi + 0.5. i32 counts wrap past 2^31. Errors:
+ * also ARGUMENT (lo > hi, bounds or hi - lo that are not finite, bins that would be empty in the type of the edges, as
+ * in NumPy; and, which NumPy takes, f32 data with lo, hi or hi - lo beyond FLT_MAX), SHAPE (counts is no vector of a
+ * bin or more), CUDA (after the first of several launches counts may be zero or a part of the result; every other error
+ * leaves it alone). */
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
 
 enum {
@@ -1014,12 +1023,12 @@ typedef struct gpul_histogram_options {
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
  * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
  * run, |error| <= 2^-53 |sum| + 2^-80 n W. Such sums take scratch memory, 20 bytes a bin, and so do explicit edges, 16
- * bytes a bin, unless they are few. Elements and edges compare by value, whatever their types. Many edges take the host
- * longer than the device, and those of 4 bytes half as long. Outside of a capture, whose graph has a copy, they pass
- * through 2 MB of pinned memory that all calls share (gpul_memory_trim): a call with more than fit waits for its stream.
- * Errors: gpul_histogram's; also ARGUMENT (no options, a range that is none, a field that is set where `range` does not
- * use it, edges that are NULL, NaN or decrease, x whose own range is not finite, GPUL_RANGE_AUTO in a capture), SHAPE
- * (n_edges or the shape of weights), DTYPE (edges_dtype), OUT_OF_MEMORY. */
+ * bytes a bin, unless they are few. Elements and edges compare by value, whatever their types (i64 rounded to f64).
+ * Many edges take the host longer than the device, and those of 4 bytes half as long. Outside of a capture, whose graph
+ * has a copy, they pass through 2 MB of pinned memory that all calls share (gpul_memory_trim): a call with more than
+ * fit waits for its stream. Errors: gpul_histogram's; also ARGUMENT (no options, a range that is none, a field that is
+ * set where `range` does not use it, edges that are NULL, NaN or decrease, x whose own range is not finite,
+ * GPUL_RANGE_AUTO in a capture), SHAPE (n_edges or the shape of weights), DTYPE (edges_dtype), OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream);
 
@@ -1034,8 +1043,9 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * 1 (else SHAPE). The distance from matrix to matrix is any, as long as those of C do not overlap (BLAS's strided
  * batches). alpha and beta are first rounded to the type that is computed in, f64 for f64 and f32 otherwise; one that
  * rounds to 0 counts as 0. beta = 0 never reads C, alpha = 0 never reads A or B, and where K = 0 alpha counts as 0. The
- * last step is fma(alpha, sum, beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the
- * rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of what is computed in.
+ * last step is fma(alpha, sum, beta * c). Barring underflow |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|)
+ * elementwise (plus the rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of what is
+ * computed in.
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 go to tensor cores, on a GPU of
@@ -1109,7 +1119,8 @@ typedef struct gpul_gemm_options {
  * C = act(alpha A B + beta C + bias): bias has an element for each column of C, any stride, and C's dtype, or f32 where
  * that has 16 bits. It is added, with rounding, in the type that is computed in, the activation is taken in that type,
  * and C's dtype is rounded to last. ReLU keeps NaN and makes 0 of -0. GELU is of the formula with tanh, as cuBLASLt's
- * and PyTorch's approximate='tanh', within 4 u |x| of its value (u: gpul_gemm's). All of it has the same bits on every
+ * and PyTorch's approximate='tanh', within 4 u |x|, or the smallest number, of its value (u: gpul_gemm's); -0 for
+ * -infinity. All of it has the same bits on every
  * GPU and the stand-in, if the sums have.
  *
  * The options are 16 bytes: math and activation, of 4 each, and the pointer to bias.
@@ -1183,9 +1194,9 @@ typedef struct gpul_roof {
     int32_t standin; /* 1: of the CPU stand-in of tests/cpu, and says nothing of a GPU */
 } gpul_roof;
 
-/* The device's roof, measured by the first call of the process for it, in a second or two, with up to a quarter of its
- * free memory; the GPU must do nothing else then. Later calls give the same numbers at once. Waits. Errors: ARGUMENT
- * (roof is NULL), DEVICE, OUT_OF_MEMORY, UNSUPPORTED (kernels were left out of the build). */
+/* The device's roof, measured by the first call of the process for it, in a second or two; the GPU must do nothing else
+ * then. Later calls give the same numbers at once. Waits. Errors: ARGUMENT (roof is NULL), DEVICE, OUT_OF_MEMORY,
+ * UNSUPPORTED (kernels were left out of the build). */
 GPUL_API gpul_status gpul_device_roof(gpul_roof *roof, int32_t device);
 
 /* How long a function takes, as cupyx.profiler.benchmark finds it out. A zeroed struct means the defaults. */
@@ -1243,9 +1254,10 @@ typedef struct gpul_benchmark_result {
  * read, write and copy rate, and of flops over the rate of flop_dtype.
  *
  * options: NULL for the defaults. Waits. Not for two threads at a time, or they time each other. Errors: ARGUMENT
- * (result or fn is NULL; a negative or infinite number in the options; a flop_dtype without a roof; a capture),
- * OUT_OF_MEMORY, gpul_device_roof's where it is asked for, CUDA (also that of the work). When fn returns another status
- * than GPUL_OK the benchmark ends with that status, and the error record is as fn left it. */
+ * (result or fn is NULL; a negative or infinite number in the options, or a repeat above 2^32; a flop_dtype without a
+ * roof; a capture), OUT_OF_MEMORY (`repeat` samples of 64 bytes have room before the first), gpul_device_roof's where
+ * it is asked for, CUDA (also that of the work). When fn returns another status than GPUL_OK the benchmark ends with
+ * that status, and the error record is as fn left it. */
 GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (*fn)(void *user), void *user,
                                     const gpul_benchmark_options *options);
 
@@ -2549,7 +2561,8 @@ static int32_t gpul__atomic_swap(int64_t *p, int64_t expected, int64_t value) {
 
 #define GPUL__DEVICES 64
 enum { GPUL__UNKNOWN = 0, GPUL__FILLING = 1, GPUL__KNOWN = 2 };
-enum { GPUL__OWNED = 1, GPUL__OWNED_BY_POOL = 2 }; /* values of gpul_array.owned: how it was allocated */
+/* values of gpul_array.owned: how it was allocated */
+enum { GPUL__OWNED = 1, GPUL__OWNED_BY_POOL = 2, GPUL__OWNED_BY_GRAPH = 3 };
 
 typedef struct gpul__device_state {
     int64_t state;         /* GPUL__UNKNOWN .. GPUL__KNOWN: guards `machine` and `pool` */
@@ -2560,7 +2573,7 @@ typedef struct gpul__device_state {
     gpul_roof roof;
 } gpul__device_state;
 
-#define GPUL__STREAMS 1024 /* a power of 2 */
+#define GPUL__STREAMS 4096 /* a power of 2, and four times as many as are promised */
 #define GPUL__PROBES 32
 #define GPUL__ENDED 16
 typedef struct gpul__stream_slot {
@@ -2717,21 +2730,32 @@ static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     return cudaSuccess;
 }
 
+/* What stands for the decimal point in the program's locale, some bytes in `text`. */
+static const char *gpul__decimal_point(char (*text)[16]) {
+    const int length = snprintf(*text, sizeof *text, "%.1f", 0.5);
+    (*text)[length - 1] = 0; /* the 5 */
+    return *text + 1;
+}
+
 /* What GPULITE_MEMORY_LIMIT says of the current device; 0: nothing */
 static gpul_status gpul__limit_of_environment(const char *function, int64_t *limit) {
     const char *const text = getenv("GPULITE_MEMORY_LIMIT");
     size_t free_bytes = 0, total = 0;
-    char number[64], half[8]; /* what is longer is no number */
-    char *end = NULL, *p;
+    char number[64] = "", half[16]; /* what is longer is no number */
+    const char *const point = gpul__decimal_point(&half);
+    gpul__text copy = GPUL_ZERO;
+    char *end = NULL;
+    const char *p;
     double value;
     int32_t percent;
     gpul_status status = GPUL_OK;
     *limit = 0;
     if (text == NULL || text[0] == 0) return GPUL_OK;
-    gpul__copy_text(number, sizeof number, strlen(text) < sizeof number ? text : "");
-    (void)snprintf(half, sizeof half, "%.1f", 0.5);
-    for (p = number; *p != 0; ++p)
-        if (*p == '.') *p = half[1]; /* strtod takes the point of the program's locale */
+    copy.text = number;
+    copy.size = sizeof number;
+    for (p = text; *p != 0; ++p) /* strtod takes the point of the program's locale */
+        gpul__append(&copy, "%.*s", *p == '.' ? (int)strlen(point) : 1, *p == '.' ? point : p);
+    if (copy.length >= copy.size) number[0] = 0;
     value = strtod(number, &end);
     percent = strcmp(end, "%") == 0;
     if (end != number && (*end == 0 || percent) && value >= 0 && value <= (percent ? 100 : 9e18)) {
@@ -2921,18 +2945,21 @@ static cudaError_t gpul__allocate(void **out, int64_t bytes, const gpul__scope *
     return cudaMallocFromPoolAsync(out, (size_t)bytes, scope->state->pool, stream);
 }
 
-/* Device memory of `bytes` > 0 on the scope's device, in the order of `stream`, for the array `a` or as scratch. */
-static gpul_status gpul__device_memory(void **out, int64_t bytes, const gpul__scope *scope, gpul_stream stream,
-                                       const gpul_array *a) {
+/* Device memory of `bytes` > 0 on the scope's device, in the order of `stream`, for the array `a` or as scratch. In a
+ * capture it is the graph's, which ends with it, whoever frees it: it is not counted as in use. */
+static gpul_status gpul__device_memory(void **out, int32_t *owned, int64_t bytes, const gpul__scope *scope,
+                                       gpul_stream stream, const gpul_array *a) {
     gpul__device_state *const state = scope->state;
+    const int32_t pooled = state->pool != NULL, captured = pooled && stream != NULL && gpul__capturing(stream);
     void *pointer = NULL;
     int64_t used = 0;
     cudaError_t e;
-    const char *call = state->pool == NULL ? "cudaMalloc" : "cudaMallocFromPoolAsync";
-    if (!gpul__account(state, bytes, &used))
+    const char *call = pooled ? "cudaMallocFromPoolAsync" : "cudaMalloc";
+    *owned = captured ? GPUL__OWNED_BY_GRAPH : pooled ? GPUL__OWNED_BY_POOL : GPUL__OWNED; /* fault: graph-memory */
+    if (!captured && !gpul__account(state, bytes, &used))
         return gpul__out_of_memory(scope, bytes, a, gpul__atomic_load(&state->limit), used);
     e = gpul__allocate(&pointer, bytes, scope, stream);
-    if (e == cudaErrorMemoryAllocation && state->pool != NULL && !gpul__capturing(stream)) {
+    if (e == cudaErrorMemoryAllocation && pooled && !captured) {
         /* freed memory may still be in the pool, in pieces of other sizes: give it all back and try once more */
         gpul__clear_cuda(e);
         e = cudaStreamSynchronize(stream);
@@ -2944,7 +2971,7 @@ static gpul_status gpul__device_memory(void **out, int64_t bytes, const gpul__sc
             gpul__clear_cuda(cudaMemPoolTrimTo(state->pool, 0)); /* fault: failed-keeps-memory */
     }
     if (e == cudaSuccess) *out = pointer;
-    else gpul__unaccount(state, bytes);
+    else if (!captured) gpul__unaccount(state, bytes);
     if (e != cudaErrorMemoryAllocation) return gpul__cuda(e, scope->function, call);
     gpul__clear_cuda(e);
     return gpul__out_of_memory(scope, bytes, a, 0, used);
@@ -2952,9 +2979,14 @@ static gpul_status gpul__device_memory(void **out, int64_t bytes, const gpul__sc
 
 /* Memory for the operation itself, in the order of `stream`. 0 bytes: none. */
 static gpul_status gpul__scratch(gpul__memory *out, int64_t bytes, const gpul__scope *scope, gpul_stream stream) {
+    int32_t owned = 0;
+    gpul_status status;
     out->data = NULL;
-    out->bytes = bytes;
-    return bytes == 0 ? GPUL_OK : gpul__device_memory(&out->data, bytes, scope, stream, NULL);
+    out->bytes = 0;
+    if (bytes == 0) return GPUL_OK;
+    status = gpul__device_memory(&out->data, &owned, bytes, scope, stream, NULL);
+    if (owned != GPUL__OWNED_BY_GRAPH) out->bytes = bytes;
+    return status;
 }
 
 static gpul_status gpul__scratch_drop(const gpul__memory *scratch, const gpul__scope *scope, gpul_stream stream,
@@ -3015,9 +3047,10 @@ static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status s
             old.stream = NULL;
             status = gpul__finish(status, cudaDeviceSynchronize(), function, "cudaDeviceSynchronize");
         }
-        if (old.owned == GPUL__OWNED_BY_POOL) call = "cudaFreeAsync";
-        e = old.owned == GPUL__OWNED_BY_POOL ? cudaFreeAsync(old.data, old.stream) : cudaFree(old.data);
-        if (e != cudaErrorInvalidValue && old.device >= 0 && old.device < GPUL__DEVICES) /* fault: freed-twice */
+        if (old.owned != GPUL__OWNED) call = "cudaFreeAsync";
+        e = old.owned != GPUL__OWNED ? cudaFreeAsync(old.data, old.stream) : cudaFree(old.data);
+        if (old.owned != GPUL__OWNED_BY_GRAPH && e != cudaErrorInvalidValue && /* fault: freed-twice */
+            old.device >= 0 && old.device < GPUL__DEVICES)
             gpul__unaccount(&gpul__shared.devices[old.device], gpul_nbytes(&old));
     } else if (old.memory == GPUL_MEMORY_MANAGED) e = cudaFree(old.data);
     else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
@@ -3510,8 +3543,8 @@ static gpul_status gpul__new_array(const char *function, gpul_array *out, gpul_d
     a.device = scope.device;
     a.stream = stream;
     a.stream_number = gpul__stream_known(stream);
-    if (bytes > 0) status = gpul__device_memory(&a.data, bytes, &scope, stream, &a);
-    if (a.data != NULL) a.owned = scope.state->pool == NULL ? GPUL__OWNED : GPUL__OWNED_BY_POOL;
+    if (bytes > 0) status = gpul__device_memory(&a.data, &a.owned, bytes, &scope, stream, &a);
+    if (a.data == NULL) a.owned = 0;
     if (status == GPUL_OK && contents == GPUL__OF_LIKE) status = gpul__copy(&scope, &a, like, stream);
     if (status == GPUL_OK && contents == GPUL__OF_HOST) status = gpul__copy_host(&scope, &a, from, NULL, stream);
     if (status == GPUL_OK && contents == GPUL__OF_VALUE) status = gpul__fill(&scope, &a, bits, stream);
@@ -3569,6 +3602,8 @@ static gpul_status gpul__move_element(const char *function, const gpul_array *a,
     gpul_status status = gpul__check_array(function, "a", a);
     if (status != GPUL_OK) return status;
     if (in == NULL && out == NULL) return gpul__null(function, "value");
+    if (in != NULL) status = gpul__check_output(function, "a", a); /* fault: set-repeated */
+    if (status != GPUL_OK) return status;
     if (index == NULL && a->ndim > 0) return gpul__null(function, "index");
     for (k = 0; k < a->ndim; ++k) {
         const int64_t i = gpul__from_end(index[k], a->shape[k]);
@@ -3794,6 +3829,7 @@ GPUL_API gpul_status gpul_broadcast_to(gpul_array *view, const gpul_array *a, gp
     gpul_array result;
     int32_t k;
     gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
+    shape.order = GPUL_ORDER_C;
     if (status == GPUL_OK) status = gpul__check_shape(__func__, a->dtype, &shape);
     if (status != GPUL_OK) return status;
     gpul__array_init(&result, a->data, a->dtype, &shape, a->memory, a->device);
@@ -4374,11 +4410,12 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     e = cudaStreamIsCapturing(old, &capture);
     status = gpul__finish(status, e, __func__, "cudaStreamIsCapturing");
     keeps = e == cudaSuccess && capture == cudaStreamCaptureStatusNone;
-    if (keeps) status = gpul__finish(status, gpul__workspace_idle(old, &idle), __func__, asked);
+    /* not with another's error pending, which a query would replace */
+    if (keeps && status == GPUL_OK) status = gpul__finish(status, gpul__workspace_idle(old, &idle), __func__, asked);
     (void)gpul__stream_known(old);
     other = gpul__stream_leave(old, keeps); /* before CUDA can give the handle to another */
     /* a stream that was busy when it ended has done its work since */
-    if (other != NULL && other != old)
+    if (other != NULL && other != old && status == GPUL_OK)
         status = gpul__finish(status, gpul__workspace_idle(other, &other_idle), __func__, asked);
     e = other == NULL ? cudaSuccess : cudaStreamDestroy(other);
     status = gpul__finish(status, e, __func__, "cudaStreamDestroy");
@@ -6083,8 +6120,8 @@ GPUL__SHORT_FORM(gpul_mean, GPUL_MEAN)
 GPUL__SHORT_FORM(gpul_var, GPUL_VAR)
 
 /* dot and gemv: arrays[0] = alpha * arrays[1] arrays[2] + beta * arrays[0] */
-static gpul_status gpul__product(const char *function, int32_t op, const char *const *names,
-                                 const gpul_array *const *arrays, double alpha, double beta, gpul_stream stream) {
+static gpul_status gpul__dot_or_gemv(const char *function, int32_t op, const char *const *names,
+                                     const gpul_array *const *arrays, double alpha, double beta, gpul_stream stream) {
     const gpul_array *const out = arrays[0], *const x = arrays[1], *const y = arrays[2];
     const int32_t last = op == GPUL__DOT ? 0 : 1; /* x's dimension that meets y */
     const gpul__reducer *reducer;
@@ -6144,14 +6181,14 @@ static gpul_status gpul__product(const char *function, int32_t op, const char *c
 GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
     static const char *const names[3] = {"out", "x", "y"};
     const gpul_array *const arrays[3] = {out, x, y};
-    return gpul__product(__func__, GPUL__DOT, names, arrays, 1, 0, stream);
+    return gpul__dot_or_gemv(__func__, GPUL__DOT, names, arrays, 1, 0, stream);
 }
 
 GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream) {
     static const char *const names[3] = {"y", "A", "x"};
     const gpul_array *const arrays[3] = {y, A, x};
-    return gpul__product(__func__, GPUL__GEMV, names, arrays, alpha, beta, stream);
+    return gpul__dot_or_gemv(__func__, GPUL__GEMV, names, arrays, alpha, beta, stream);
 }
 
 /* ---- histogram and matrix product ---- */
@@ -6751,12 +6788,13 @@ static gpul_status gpul__benchmark_samples(gpul__benchmark *b) {
         status = gpul__benchmark_call(b);
         if (status == GPUL_OK)
             status = gpul__cuda(cudaStreamSynchronize(o->stream), b->function, "cudaStreamSynchronize");
+        gpul__benchmark_tell(b, 0);
     }
     if (status == GPUL_OK) status = gpul__count_clock(b);
     while (status == GPUL_OK && b->taken < want) {
         status = gpul__benchmark_sample(b);
-        if (status != GPUL_OK || gpul_host_seconds() - b->began >= o->seconds) break;
         gpul__benchmark_tell(b, 0);
+        if (status != GPUL_OK || gpul_host_seconds() - b->began >= o->seconds) break;
         if (b->taken == want) { /* more for those that will be discarded, but no more than twice */
             want += o->repeat - gpul__steady(b, 0);
             if (want > 2 * o->repeat) want = 2 * o->repeat; /* fault: benchmark-retakes */
@@ -6899,10 +6937,8 @@ static gpul_status gpul__roof_measure(gpul_roof *roof, gpul__roof_work *w, const
     int64_t n = device->standin ? 64 : 2048, bytes = device->standin ? 1 << 18 : 16 * device->l2_bytes;
     gpul_status status;
     int32_t k;
-    if (!device->standin && bytes < (int64_t)1 << 28) bytes = (int64_t)1 << 28;
-    if (bytes > device->free_bytes / 4) bytes = device->free_bytes / 4;
+    if (!device->standin && bytes < (int64_t)1 << 28) bytes = (int64_t)1 << 28; /* smaller ones would measure a cache */
     bytes -= bytes % 512;
-    while (n > 1 && 3 * n * n * 8 > bytes) n /= 2;
     options.repeat = 30;
     options.warmup = 3;
     options.seconds = 0.3;
@@ -7019,12 +7055,15 @@ GPUL_API gpul_status gpul_benchmark_text(size_t *length, char *text, size_t size
 }
 
 static void gpul__append_field(gpul__text *to, int32_t known, double value) {
-    char text[40] = "";
-    char *p;
+    char text[48] = "", half[16];
+    const char *const point = gpul__decimal_point(&half), *p = text;
     if (known) (void)snprintf(text, sizeof text, "%.9g", value);
-    for (p = text; *p != 0; ++p)
-        if (*p == ',') *p = '.'; /* of some locales */
-    gpul__append(to, "%s,", text);
+    for (; *p != 0; ++p) {
+        const int32_t is_point = strncmp(p, point, strlen(point)) == 0;
+        gpul__append(to, "%c", is_point ? '.' : *p);
+        if (is_point) p += strlen(point) - 1;
+    }
+    gpul__append(to, ",");
 }
 
 static void gpul__benchmark_row(gpul__text *to, const gpul_benchmark_result *r) {

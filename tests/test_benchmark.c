@@ -2,6 +2,7 @@
  * ranges for profilers. Times are of whatever runs here, so they are held against each other and against waits of known
  * length, and never trusted. */
 #include "check.h"
+#include <locale.h>
 #ifdef GPULITE_CPU_STANDIN
 #include <sys/wait.h>
 #include <unistd.h>
@@ -284,7 +285,11 @@ static void test_progress(void) {
         CHECK_OK(gpul_benchmark(&r, work, &j, &o));
     } while (j.stall > 0.1 && ++attempt < ATTEMPTS);
     CHECK(j.lines == 0 || j.stall > 0.1); /* what is over soon says nothing */
-    memset(&j, 0, sizeof j);              /* and a failure wipes the line too */
+    memset(&j, 0, sizeof j);              /* what warms up for long says so, and so does the last sample */
+    j.wait = 0.6;
+    CHECK_OK(gpul_benchmark(&r, work, &j, &o));
+    CHECK(j.lines >= 2 && strstr(j.first, "slow: 0 of 1000 samples"));
+    memset(&j, 0, sizeof j); /* and a failure wipes the line too */
     j.wait = 0.3;
     j.fail_at = 6;
     j.fail_as = 77;
@@ -447,7 +452,10 @@ static void test_csv(void) {
     r.discarded = 3;
     r.cpu.deviation = 0;
     snprintf(r.name, sizeof r.name, "%s", "say \"a, b\"");
+    /* where it is installed, a point of two bytes, or else a comma */
+    if (!setlocale(LC_NUMERIC, "ps_AF.UTF-8")) (void)setlocale(LC_NUMERIC, "de_DE.UTF-8");
     CHECK_OK(gpul_benchmark_csv(NULL, text, sizeof text, &r));
+    CHECK(setlocale(LC_NUMERIC, "C") != NULL);
     CHECK_STRING(text, "\"say \"\"a, b\"\"\",1,100,3,5.1234,0,4.5,5,9.75,14.5,1.5,12,14,20.125,12000,1000,857.142857,"
                        "71.4,0.0833333333,0.75,memory\n");
     r.standin = 1;

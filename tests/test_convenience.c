@@ -390,6 +390,14 @@ static void test_print_macro(void) {
 #define puts keep
     GPUL_PRINT(&a);
     CHECK_STRING(printed, "[ 1.   2.5 -3. ]");
+    {
+        gpul_stream s = NULL; /* after the stream's work */
+        CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+        CHECK_OK(gpul_fill(&a, 8, s));
+        GPUL_PRINT(&a, s);
+        CHECK_STRING(printed, "[8. 8. 8.]");
+        CHECK_OK(gpul_stream_destroy(&s));
+    }
     CHECK_OK(gpul_free(&a));
     if (a.data == NULL) /* a statement of its own, as a call is */
 #define fprintf(file, ...) (CHECK((file) == stderr), snprintf(printed, sizeof printed, __VA_ARGS__))

@@ -450,6 +450,32 @@ static void test_not_freed(void) {
     CHECK_OK(gpul_stream_destroy(&s));
 }
 
+/* Memory of a graph is not in use by gpulite, so a capture that is lost takes nothing away: what was in it ended too. */
+static void test_memory_of_lost(void) {
+    gpul_stream s = NULL;
+    int64_t used = -1;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_memory_limit(10000));
+    for (int k = 0; k < 6; k++) {
+        gpul_array a = GPUL_ZERO, b = GPUL_ZERO;
+        gpul_graph graph = NULL;
+        int32_t done;
+        CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(1000), s));
+        CHECK_OK(gpul_graph_begin(s));
+        CHECK_OK(gpul_device_array(&b, GPUL_F32, gpul_1d(3000), s)); /* beyond the limit */
+        CHECK_OK(gpul_fill(&b, 1, s));
+        CHECK_OK(gpul_memory_used(&used, NULL));
+        CHECK_INT(used, 4000);
+        CHECK(gpul_stream_query(&done, s) != GPUL_OK);
+        CHECK(gpul_graph_end(&graph, s) != GPUL_OK);
+        CHECK_OK(gpul_free(&a));
+        CHECK_OK(gpul_memory_used(&used, NULL));
+        CHECK_INT(used, 0);
+    }
+    CHECK_OK(gpul_memory_limit(0));
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
 /* What a capture cannot hold is refused before anything is captured, and the capture goes on. */
 static void test_refusals(void) {
     float *host = (float *)calloc(100, 4);
@@ -510,6 +536,13 @@ static void test_timer_refusals(void) {
     CHECK_OK(gpul_timer_stop(&timer, s));
     CHECK_OK(gpul_timer_seconds(&seconds, &timer));
     CHECK(seconds >= 0 && timer.regions == 2);
+    CHECK_OK(gpul_graph_free(&graph));
+    GPUL_TIMED(timer, t) { CHECK_OK(gpul_graph_begin(t)); } /* its stop is refused; after a reset all is well */
+    CHECK_OK(gpul_graph_end(&graph, t));
+    CHECK_FAILS(gpul_timer_seconds(&seconds, &timer), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", NULL);
+    CHECK_OK(gpul_timer_reset(&timer));
+    GPUL_TIMED(timer, t) {}
+    CHECK_OK(gpul_timer_seconds(&seconds, &timer));
     CHECK_OK(gpul_timer_free(&timer));
     CHECK_OK(gpul_graph_free(&graph));
     CHECK_OK(gpul_free(&a));
@@ -775,6 +808,7 @@ int main(void) {
     RUN(test_whole);
     RUN(test_beside);
     RUN(test_not_freed);
+    RUN(test_memory_of_lost);
     RUN(test_refusals);
     RUN(test_timer_refusals);
     RUN(test_null_stream);

@@ -212,6 +212,17 @@ static void test_broadcast_to(void) {
         CHECK_INT(wrong, 0);
     }
     CHECK_FAILS(gpul_fill(&v, 1, NULL), GPUL_ERROR_OVERLAP, "gpul_fill", "may share memory");
+    {
+        const int64_t at[3] = {1, 0, 0};
+        const int32_t seven = 7;
+        CHECK_FAILS(gpul_set(&v, at, &seven, NULL), GPUL_ERROR_OVERLAP, "gpul_set", "may share memory");
+    }
+    {
+        gpul_shape any = gpul_3d(2, 3, 4); /* its order means nothing */
+        any.order = 7;
+        CHECK_OK(gpul_broadcast_to(&v, &a, any));
+        expect(&v, &a, 3, shape, same, 0);
+    }
     CHECK_OK(gpul_broadcast_to(&column, &column, gpul_2d_f(3, 5)));
     expect(&column, &a, 2, (const int64_t[2]){3, 5}, (const int64_t[2]){4, 0}, 2);
     CHECK_OK(gpul_broadcast_to(&v, &row, gpul_2d(0, 4)));
