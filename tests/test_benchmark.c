@@ -577,6 +577,28 @@ static void test_roof_faults(void) {
     }
     CHECK(failed >= 5);
 }
+
+/* With no memory for arrays beyond the cache, nothing is measured; later it is. In a process that has not measured yet. */
+static void test_roof_of_full_device(void) {
+    int result = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        gpul_roof roof = GPUL_ZERO;
+        gpul_array a = GPUL_ZERO;
+        int bad = 0;
+        standin_leaks(0);
+        standin_memory(400000);
+        if (gpul_device_array(&a, GPUL_U8, gpul_1d(300000), NULL) != GPUL_OK) bad |= 1;
+        if (gpul_device_roof(&roof, 0) != GPUL_ERROR_OUT_OF_MEMORY || roof.read_gbps != 0) bad |= 2;
+        if (strstr(gpul_last_error()->message, "gpul_device_roof: ") == NULL) bad |= 4;
+        if (gpul_free(&a) != GPUL_OK || gpul_device_roof(&roof, 0) != GPUL_OK || !(roof.read_gbps > 0)) bad |= 8;
+        if (bad) fprintf(stderr, "faults %d: %s\n", bad, gpul_last_error()->message);
+        _exit(bad);
+    }
+    CHECK(child > 0);
+    CHECK(waitpid(child, &result, 0) == child && WIFEXITED(result));
+    CHECK_INT(WEXITSTATUS(result), 0);
+}
 #endif
 
 /* ---- ranges: this program's implementation is built without NVTX; test_ranges.c has one with it ---- */
@@ -596,6 +618,8 @@ int main(void) {
 #ifdef GPULITE_CPU_STANDIN
     check_test = "test_roof_faults";
     test_roof_faults(); /* before anything touches a device */
+    check_test = "test_roof_of_full_device";
+    test_roof_of_full_device();
 #endif
     RUN(test_samples);
     RUN(test_varying);
