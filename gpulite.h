@@ -2955,8 +2955,8 @@ static gpul_status gpul__device_memory(void **out, int32_t *owned, int64_t bytes
     int64_t used = 0;
     cudaError_t e;
     const char *call = pooled ? "cudaMallocFromPoolAsync" : "cudaMalloc";
-    *owned = captured ? GPUL__OWNED_BY_GRAPH : pooled ? GPUL__OWNED_BY_POOL : GPUL__OWNED; /* fault: graph-memory */
-    if (!captured && !gpul__account(state, bytes, &used))
+    *owned = captured ? GPUL__OWNED_BY_GRAPH : pooled ? GPUL__OWNED_BY_POOL : GPUL__OWNED;
+    if (!captured && !gpul__account(state, bytes, &used)) /* fault: graph-memory */
         return gpul__out_of_memory(scope, bytes, a, gpul__atomic_load(&state->limit), used);
     e = gpul__allocate(&pointer, bytes, scope, stream);
     if (e == cudaErrorMemoryAllocation && pooled && !captured) {

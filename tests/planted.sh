@@ -489,6 +489,8 @@ plant too-early test_copies instead 'status = GPUL_OK;'
 plant handler-loses-record test_mistakes:test_handler without
 plant dead-stream-kept test_mistakes:test_dead_stream without
 plant capture-asked-for-device test_graph:test_whole expression 'captured' '0'
+plant graph-memory test_graph:test_memory_of_lost expression '!captured' '1'
+plant set-repeated test_views:test_broadcast_to without
 plant freed-twice test_mistakes:test_double_free expression 'e != cudaErrorInvalidValue' '1'
 plant report-tensor-cores test_mistakes:test_older_build expression 'machine.mma' '0'
 plant matmul-emulates test_mistakes:test_older_build expression 'ratio > 4' 'false'
