@@ -307,11 +307,15 @@ template <typename T> static inline gpul_dtype gpul__dtype_at(const T *) {
 #else
 #define GPUL__EXTENSION
 #endif
+typedef struct gpul_no_dtype__of_a_matrix_pass_its_first_element { /* whose name compilers tell */
+    int none;
+} gpul_no_dtype__of_a_matrix_pass_its_first_element;
 /* clang-format off */
 #define GPUL_DTYPE_OF(pointer)                                                                                         \
     (GPUL__EXTENSION _Generic((pointer)[0], float: GPUL_F32, double: GPUL_F64, int: GPUL_I32,                          \
                               long: sizeof(long) == 8 ? GPUL_I64 : GPUL_I32, long long: GPUL_I64,                      \
-                              unsigned char: GPUL_U8))
+                              unsigned char: GPUL_U8,                                                                  \
+                              default: (gpul_no_dtype__of_a_matrix_pass_its_first_element){0}))
 /* clang-format on */
 #endif
 

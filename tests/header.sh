@@ -262,6 +262,8 @@ one_error() {
 # what has no dtype, or two
 printf '#include "gpulite.h"\ngpul_dtype f(const uint16_t *p);\ngpul_dtype f(const uint16_t *p) { return GPUL_DTYPE_OF(p); }\n' >"$d/half.c"
 printf '#include "gpulite.h"\ngpul_dtype f(void *p);\ngpul_dtype f(void *p) { return GPUL_DTYPE_OF(p); }\n' >"$d/void.c"
+printf '#include "gpulite.h"\ngpul_dtype f(float h[4][8]);\ngpul_dtype f(float h[4][8]) { return GPUL_DTYPE_OF(h); }\n' >"$d/matrix.c"
+try "no dtype of a matrix" says gpul_no_dtype__of_a_matrix_pass_its_first_element "$cc" -std=c99 -I. -fsyntax-only "$d/matrix.c"
 for file in half void; do
     try "no dtype of $file" refuses "$cc" -std=c99 -I. -fsyntax-only "$d/$file.c"
     try "no dtype of $file, C++" refuses g++ -x c++ -std=c++11 -I. -fsyntax-only "$d/$file.c"
