@@ -3653,7 +3653,7 @@ static gpul_status gpul__check_view(const char *function, const char *name, cons
     const gpul_status status = view == NULL ? gpul__null(function, name) : gpul__check_array(function, "a", a);
     if (status != GPUL_OK) return status;
     if (view == a && a->owned)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a itself, which owns its memory and would lose it",
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s and a are one array, which owns its memory and would lose it",
                           name);
     return axis == NULL ? GPUL_OK : gpul__check_axis(function, "a", a, axis);
 }
@@ -3863,7 +3863,7 @@ GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_arr
     for (part = 1; a->owned && part < parts; ++part)
         if (a == views + part)
             return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                              "views[%lld] is a itself, which owns its memory and would lose it", (long long)part);
+                              "views[%lld] and a are one array, which owns its memory and would lose it", (long long)part);
     whole = *a;
     for (part = 0; part < parts; ++part) {
         const int64_t n = whole.shape[axis] / parts + (part < whole.shape[axis] % parts);
