@@ -3589,7 +3589,8 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
  *     over all axes.
  *         struct least { double value; int64_t index; };     // the first of the least elements
  *         GPUL_REDUCE_ORDERED(find_least, least, least, (least{INFINITY, -1}), (least{x, i}),
- *                             (b.value < a.value ? b : a), a, double, x)
+ *                             (a.index < 0 || b.value < a.value ? b : a), a, double, x)
+ *     Index -1 tells the identity from an element of INFINITY. A NaN may hide smaller elements behind it.
  *
  * The bits of a reduction are a function of the elements along the axis, their number and the size of the largest input
  * type. Write fmaf(a, b, c) where a multiply-add shall be fused: nvcc may fuse or not fuse a * b + c as it likes, and

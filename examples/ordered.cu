@@ -30,13 +30,15 @@ GPUL_REDUCE_ORDERED(smooth, double, affine, (affine{1, 0}), (affine{keep, (1 - k
                     (affine{b.scale * a.scale, fma(b.scale, a.shift, b.shift)}), a.shift, float, x, gpul_scalar<double>,
                     keep)
 
-/* The largest element and its index i, the first of equal ones: a result that is a struct. */
+/* The largest element and its index i, the first of equal ones: a result that is a struct. The identity changes nothing
+ * that it is combined with: its index -1 tells it from an element of -INFINITY. A NaN may hide larger elements behind
+ * it, since no comparison with it is true; a map that makes the identity of each NaN leaves them out. */
 struct place {
     float value;
     int32_t index;
 };
-GPUL_REDUCE_ORDERED(largest, place, place, (place{-INFINITY, -1}), (place{x, int32_t(i)}), (b.value > a.value ? b : a),
-                    a, float, x)
+GPUL_REDUCE_ORDERED(largest, place, place, (place{-INFINITY, -1}), (place{x, int32_t(i)}),
+                    (a.index < 0 || b.value > a.value ? b : a), a, float, x)
 
 enum { ROWS = 100, COLS = 1000, N = ROWS * COLS };
 
@@ -44,7 +46,7 @@ GPUL_PRINT_AND_EXIT(stop)
 
 int main(void) {
     static float x[N];
-    gpul_array dx = GPUL_ZERO, last = GPUL_ZERO, found = GPUL_ZERO;
+    gpul_array dx = GPUL_ZERO, last = GPUL_ZERO, found = GPUL_ZERO, rows = GPUL_ZERO, places = GPUL_ZERO;
     int64_t wrong = 0;
     double smoothed = 0, want = 0;
     place most[ROWS];
@@ -68,6 +70,14 @@ int main(void) {
     }
     expect(wrong == 0, "GPUL_REDUCE_ORDERED: where each row is largest");
 
-    gpul_free_all(&dx, &last, &found);
+    const float odd[2][3] = {{-INFINITY, -INFINITY, -INFINITY}, {NAN, 5, 6}};
+    GPUL_TO_DEVICE(&rows, &odd[0][0], gpul_2d(2, 3));
+    gpul_slice(&places, &found, 0, 0, 2, 1);
+    largest(&places, &rows, 1, NULL);
+    gpul_copy_to_host(most, &places, NULL);
+    expect(most[0].index == 0 && most[0].value == -INFINITY, "the first of a row of -INFINITY");
+    expect(most[1].index == 0 && isnan(most[1].value), "a NaN that comes first hides the rest");
+
+    gpul_free_all(&dx, &last, &found, &rows);
     return failures ? 1 : 0;
 }
