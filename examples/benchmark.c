@@ -14,8 +14,10 @@
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct work {
     gpul_array a, b, c, sum, m[3];
@@ -46,6 +48,7 @@ int main(int argc, char **argv) {
     gpul_benchmark_result result = GPUL_ZERO;
     char line[512];
     FILE *csv = argc > 1 ? fopen(argv[1], "w") : NULL;
+    if (argc > 1 && csv == NULL) return fprintf(stderr, "cannot write %s: %s\n", argv[1], strerror(errno)), 1;
     GPUL_CHECK(gpul_device_info(&device, 0));
     const int64_t n = device.standin ? 1 << 14 : 1 << 26, side = device.standin ? 64 : 2048;
     const struct {
@@ -106,11 +109,11 @@ int main(int argc, char **argv) {
     GPUL_CHECK(gpul_max(&hi[1], &w.m[2], NULL));
     GPUL_CHECK(gpul_sum(&ones, &w.sum, NULL));
     const double product_of = 2.0 * (double)side;
-    const int ok = lo[0] == 3 && hi[0] == 3 && lo[1] == product_of && hi[1] == product_of && ones == (double)n;
+    int ok = lo[0] == 3 && hi[0] == 3 && lo[1] == product_of && hi[1] == product_of && ones == (double)n;
     if (!ok) fputs("WRONG: a result is not what the host expects\n", stderr);
 
-    gpul_array *all[] = {&w.a, &w.b, &w.c, &w.sum, &w.m[0], &w.m[1], &w.m[2]};
-    for (int i = 0; i < 7; ++i) gpul_free(all[i]);
-    if (csv != NULL) fclose(csv);
+    gpul_free_all(&w.a, &w.b, &w.c, &w.sum, &w.m[0], &w.m[1], &w.m[2]);
+    if (csv != NULL && (ferror(csv) | fclose(csv))) /* what did not fit is known at the end */
+        ok = 0, fprintf(stderr, "cannot write %s: %s\n", argv[1], strerror(errno));
     return ok ? 0 : 1;
 }
