@@ -71,10 +71,8 @@ static int right(void *user) {
     const int ok = w->result == sum_eighths(w->n, 0); /* exact, in whatever order */
     w->result = -1;
     gpul_fill(&w->sums, -1, w->streams[0]);
-    for (int s = 0; s < BUFFERS; ++s) {
-        gpul_fill(&w->pinned[s], NAN, w->streams[s]);
-        gpul_fill(&w->device[s], NAN, w->streams[s]);
-    }
+    for (int s = 0; s < BUFFERS; ++s) gpul_fill(&w->pinned[s], NAN, w->streams[s]);
+    for (int s = 0; s < BUFFERS; ++s) gpul_fill(&w->device[s], NAN, w->streams[s]);
     gpul_device_synchronize();
     return ok;
 }
@@ -90,13 +88,10 @@ int main(int argc, char **argv) {
     fill_eighths(w.x, w.n);
 
     GPUL_CHECK(gpul_memory_limit(limit));
-    if (gpul_device_array(&whole, GPUL_F32, gpul_1d(w.n), NULL) == GPUL_OK) {
-        puts("(it would fit: ask for more)");
-        GPUL_CHECK(gpul_free(&whole));
-    } else {
-        printf("%s\n", gpul_last_error()->message);
-    }
+    const int fits = gpul_device_array(&whole, GPUL_F32, gpul_1d(w.n), NULL) == GPUL_OK;
+    puts(fits ? "(it would fit: ask for more)" : gpul_last_error()->message);
     gpul_on_error(stop);
+    gpul_free(&whole);
     for (int s = 0; s < BUFFERS; ++s) {
         gpul_stream_create(&w.streams[s], GPUL_STREAM_NON_BLOCKING);
         gpul_pinned_array(&w.pinned[s], GPUL_F32, gpul_1d(w.chunk));
@@ -116,9 +111,8 @@ int main(int argc, char **argv) {
     table_row_cpu(&t, "GPU, two streams, data page-locked", in_place);
     table_row_cpu(&t, "GPU, one gpul_sum of page-locked data", one_call);
     gpul_unpin(w.x);
-    for (int s = 0; s < BUFFERS; ++s) gpul_free_all(&w.pinned[s], &w.device[s]);
     gpul_free(&w.sums);
-    for (int s = 0; s < BUFFERS; ++s) gpul_stream_destroy(&w.streams[s]);
+    for (int s = 0; s < BUFFERS; ++s) gpul_free_all(&w.pinned[s], &w.device[s]), gpul_stream_destroy(&w.streams[s]);
     gpul_memory_limit(0);
     free(w.x);
     return t.wrong ? 1 : 0;
