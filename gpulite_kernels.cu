@@ -7100,8 +7100,8 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
      * at least. Shifted by half of that, none is in doubt. */
     const double distance = factor / 1024, most = 4398046511104.0; /* 2^42 */
     const bool integers = !gpul__hist_is_float(p->x_dtype);
-    const bool exact = gpul__hist_on_grid(p->lo) && gpul__hist_on_grid(p->step); /* fault: histogram-ties */
-    if (exact && r->certain && integers && gpul__hist_reach(p) < most && distance > 8 * error) {
+    if (!r->certain || !integers || gpul__hist_reach(p) >= most || distance <= 8 * error) return; /* step < 2 most */
+    if (gpul__hist_on_grid(p->lo) && gpul__hist_on_grid(p->step)) { /* fault: histogram-ties */
         r->offset += distance / 2;
         r->unsure = 0;
     }

@@ -463,6 +463,23 @@ static void test_integer_ends(void) {
     for (int k = 0; k < 6; k++) run_few(GPUL_I32, x, 9, edges[k], 4, 0, want[k]);
 }
 
+/* Ranges beyond all integers: UBSan watches what the plan asks of lo and of the bins' width. */
+static void test_far_ranges(void) {
+    static const double ranges[][2] = {{-1e300, 1e300}, {0, 1e300}, {9.2e18, 9.2e18 + 8192}};
+    static const int64_t first = 9200000000000000000, want[][4] = {{0, 2, 4, 0}, {4, 0, 0, 0}, {1, 0, 0, 1}};
+    const int64_t x[6] = {-5, INT64_MIN, 0, 7, first, first + 8192};
+    gpul_array a = GPUL_ZERO, c = GPUL_ZERO;
+    CHECK_OK(gpul_to_device(&a, x, GPUL_I64, gpul_1d(6), NULL));
+    CHECK_OK(gpul_device_array(&c, GPUL_I64, gpul_1d(4), NULL));
+    for (int k = 0; k < 3; k++) {
+        int64_t got[4] = {0, 0, 0, 0};
+        CHECK_OK(gpul_histogram(&c, &a, ranges[k][0], ranges[k][1], NULL));
+        CHECK_OK(gpul_copy_to_host(got, &c, NULL));
+        for (int b = 0; b < 4; b++) CHECK_INT(got[b], want[k][b]);
+    }
+    CHECK_OK(gpul_free_all(&a, &c));
+}
+
 /* A wrong edge behind many right ones, which are on their way when it is found: counts is untouched. */
 static void test_wrong_pieces(void) {
     static const int64_t places[] = {1, 3, 440, 32768, 65535, 65536, 65537, 131071, 131072, 131073, 139999, 140000};
@@ -1171,6 +1188,7 @@ int main(void) {
     RUN(test_between);
     RUN(test_two_zeros);
     RUN(test_integer_ends);
+    RUN(test_far_ranges);
     RUN(test_wrong_pieces);
     RUN(test_concentrated);
     RUN(test_parts);
