@@ -60,6 +60,12 @@
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 177
 #endif
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-function"
+#pragma clang diagnostic ignored "-Wunused-const-variable"
+#pragma clang diagnostic ignored "-Wunneeded-internal-declaration"
+#endif
 
 #ifndef GPULITE__ENGINES
 #define GPULITE__ENGINES
@@ -8838,7 +8844,7 @@ template <typename S, int kOuter, int kThreads, int kPitch> struct gpul__gemm_sh
             const T *x = from + outer * stride_outer + thread / kOuter * stride_k;
             int k = thread / kOuter, to = k * kPitch + outer;
             GPUL__UNROLL_BY(kAsync ? 4 : int(S::kSteps))
-            for (int i = 0; i < S::kSteps / kOn && (!kAsync || k < steps);
+            for (int i = 0; i < int(S::kSteps) / kOn && (!kAsync || k < steps);
                  ++i, k += kOn, x += kOn * stride_k, to += kOn * kPitch) {
                 if (k < steps) copy(i, to, x, outer < left && k < K);
             }
@@ -9034,7 +9040,7 @@ gpul__gemm_multiply_thin(typename S::Compute (&acc)[S::kWide][S::kShort], const 
     typedef typename S::T T;
     typedef typename S::Compute Compute;
     enum { kWide = S::kWide, kMany = S::kMany };
-    GPUL__UNROLL_FOR (int g = 0; g < S::kTurns * kWide; g += kMany) {
+    GPUL__UNROLL_FOR (int g = 0; g < int(S::kTurns) * kWide; g += kMany) {
         const int step = S::at(k + (g / kWide * S::kClasses + of_class) * kWide), r = g % kWide;
         Compute value[kMany][kWide];
         if (sizeof(T) == 2 && bf16) gpul__gemm_widen_all<true, T>(value, raw + g);
@@ -12011,4 +12017,7 @@ extern "C" void GPUL__VERSIONED(gpul__kernels_of_version)(void) {}
 
 #ifdef __NVCC__
 #pragma nv_diagnostic pop
+#endif
+#ifdef __clang__
+#pragma clang diagnostic pop
 #endif

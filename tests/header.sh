@@ -282,6 +282,7 @@ for cxx in g++ clang++; do
     misuses "$d/wrong.in" "$d/launches" "$cxx" "$cxx" -x c++ -std=c++11 -I. -Itests/cpu -fsyntax-only
     misuses "$d/own.in" "$d/own" "$cxx" "$cxx" -x c++ -std=c++17 -I. -Itests/cpu -fsyntax-only
     for std in c++17 c++20; do
+        try "$cxx $std the kernels" "$cxx" -x c++ -std=$std -ffp-contract=off -Wall -Wextra -Werror -I. -Itests/cpu -fsyntax-only gpulite_kernels.cu
         try "$cxx $std operations of a user's own" "$cxx" -x c++ -std=$std -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. -Itests -Itests/cpu -fsyntax-only tests/custom_kernels.cu
     done
 done
