@@ -1605,6 +1605,14 @@ template <typename T> struct gpul__input<gpul_scalar<T>> {
     }
 };
 template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, Scalar; };
+/* The operation of the engine of a struct that GPUL_ELEMENTWISE makes */
+template <typename Own> struct gpul__own_elementwise {
+    typedef typename Own::gpul__Out Out;
+    typedef typename Own::gpul__A A;
+    typedef typename Own::gpul__B B;
+    typedef typename Own::gpul__C C;
+    __device__ __forceinline__ Out operator()(A a, B b, C c) const { return Own::gpul__value(a, b, c); }
+};
 /* What the statements of several outputs set */
 template <typename T> struct gpul__variable { typedef T Type; };
 template <> struct gpul__variable<gpul_f16> { typedef float Type; };
@@ -3521,23 +3529,25 @@ template <typename Arrays> struct gpul__has_array {
     static constexpr int value = !std::is_same<Arrays, gpul__several<gpul__none, gpul__none, gpul__none>>::value;
 };
 
-template <typename Own> struct gpul__own : gpul__reduction<gpul__own<Own>, typename Own::Elements, typename Own::A> {
-    typedef typename Own::A A;
-    typedef typename Own::Elements Elements;
-    static constexpr int kOrdered = Own::kOrdered, kResultBytes = gpul__result<typename Own::Result>::bytes;
-    typename Own::Scalars scalars;
+template <typename Own>
+struct gpul__own : gpul__reduction<gpul__own<Own>, typename Own::gpul__Elements, typename Own::gpul__A> {
+    typedef typename Own::gpul__A A;
+    typedef typename Own::gpul__Elements Elements;
+    static constexpr int kOrdered = Own::gpul__ordered, kResultBytes = gpul__result<typename Own::gpul__Result>::bytes;
+    typename Own::gpul__Scalars scalars;
     int64_t place;                                                          /* of the warp tile's first element */
     __device__ __forceinline__ void enter(int64_t begin) { place = begin; } /* fault: own-place */
-    __device__ __forceinline__ A identity() const { return Own::identity(); }
-    __device__ __forceinline__ A combine(A a, A b) const { return Own::combine(a, b); }
+    __device__ __forceinline__ A identity() const { return Own::gpul__identity(); }
+    __device__ __forceinline__ A combine(A a, A b) const { return Own::gpul__combine(a, b); }
     __device__ __forceinline__ A one(A acc, Elements element, gpul__none, int at) const {
         const auto e = gpul__elements(element);
-        return Own::combine(acc,
-                            Own::map(gpul__element_or_scalar(e.x, scalars.x), gpul__element_or_scalar(e.y, scalars.y),
-                                     gpul__element_or_scalar(e.z, scalars.z), place + at));
+        return Own::gpul__combine(acc, Own::gpul__map(gpul__element_or_scalar(e.x, scalars.x),
+                                                      gpul__element_or_scalar(e.y, scalars.y),
+                                                      gpul__element_or_scalar(e.z, scalars.z), place + at));
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
-        gpul__result<typename Own::Result>::store(out, i, dtype, Own::post(a, n, scalars.x, scalars.y, scalars.z));
+        gpul__result<typename Own::gpul__Result>::store(out, i, dtype,
+                                                        Own::gpul__post(a, n, scalars.x, scalars.y, scalars.z));
     }
 };
 template <typename Own>
@@ -3632,15 +3642,16 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 #define GPUL__OUT_VALUE(T, o)                                                                                          \
     gpul__output_value { o, #o, gpul__dtype_of<T>::value }
 #define GPUL__REFUSE(macro, name, what)                                                                                \
-    static_assert(sizeof(#name) == 0, #macro " " #name ": " what " are one to three pairs of a type and a name");
+    static_assert(sizeof(#name) == 0, #macro " " #name ": " what " are one to three pairs of a type and a name "       \
+                                             "(an expression with a comma needs parentheses)");
 
 /* result, body, parameters and values stand in ( ) */
 #define GPUL__ELEMENTWISE(name, result, body, parameters, outs, values, ...)                                           \
     GPUL__CALL(GPUL__ELEMENTWISE_OP, name, result, body, GPUL__THREE(gpul__y, gpul__z, __VA_ARGS__))                   \
     extern "C" gpul_status name(GPUL__BARE parameters, GPUL__PAIRS(GPUL__IN_PARAMETER, __VA_ARGS__),                   \
                                 gpul_stream gpul__stream) {                                                            \
-        static const gpul__elementwise_op gpul__op =                                                                   \
-            gpul__elementwise_of<gpul__op_##name>(gpul__elementwise_launch<gpul__op_##name>);                          \
+        static const gpul__elementwise_op gpul__op = gpul__elementwise_of<gpul__own_elementwise<gpul__op_##name>>(     \
+            gpul__elementwise_launch<gpul__own_elementwise<gpul__op_##name>>);                                         \
         static const char *const gpul__names[] = {GPUL__PAIRS(GPUL__IN_NAME, __VA_ARGS__)};                            \
         const gpul__output_value gpul__outs[outs] = {GPUL__BARE values};                                               \
         const gpul__input_value gpul__in[] = {GPUL__PAIRS(GPUL__IN_VALUE, __VA_ARGS__)};                               \
@@ -3649,11 +3660,11 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
     }
 #define GPUL__ELEMENTWISE_OP(name, result, body, TX, x, TY, y, TZ, z)                                                  \
     struct gpul__op_##name {                                                                                           \
-        typedef GPUL__BARE result Out;                                                                                 \
-        typedef gpul__input<TX>::Element A;                                                                            \
-        typedef gpul__input<TY>::Element B;                                                                            \
-        typedef gpul__input<TZ>::Element C;                                                                            \
-        __device__ __forceinline__ Out operator()(A x, B y, C z) const {                                               \
+        typedef GPUL__BARE result gpul__Out;                                                                           \
+        typedef gpul__input<TX>::Element gpul__A;                                                                      \
+        typedef gpul__input<TY>::Element gpul__B;                                                                      \
+        typedef gpul__input<TZ>::Element gpul__C;                                                                      \
+        static __device__ __forceinline__ gpul__Out gpul__value(gpul__A x, gpul__B y, gpul__C z) {                     \
             (void)x, (void)y, (void)z;                                                                                 \
             GPUL__BARE body                                                                                            \
         }                                                                                                              \
@@ -3663,7 +3674,7 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
     GPUL__CHECKED(GPUL__ELEMENTWISE_ONE, GPUL__ELEMENTWISE_WRONG, __VA_ARGS__)(name, T, expression, __VA_ARGS__)
 #define GPUL__ELEMENTWISE_WRONG(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE, name, "inputs")
 #define GPUL__ELEMENTWISE_ONE(name, T, expression, ...)                                                                \
-    GPUL__ELEMENTWISE(name, (T), (return static_cast<T>(expression);), (gpul_array * gpul__out), 1,                    \
+    GPUL__ELEMENTWISE(name, (T), (return static_cast<gpul__Out>(expression);), (gpul_array * gpul__out), 1,            \
                       (gpul__output_value{gpul__out, "out", gpul__dtype_of<T>::value}), __VA_ARGS__)
 
 #define GPUL_ELEMENTWISE_OUTPUTS(name, outputs, statements, ...)                                                       \
@@ -3682,7 +3693,7 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 #define GPUL__OUTPUT_OF(T, o) gpul__variable<T>::Type o = gpul__variable<T>::Type()
 #define GPUL__OUTPUTS_BODY(statements, T, o, U, p, V, q)                                                               \
     (GPUL__OUTPUT_OF(T, o); GPUL__OUTPUT_OF(U, p); GPUL__OUTPUT_OF(V, q); statements;                                  \
-     const Out gpul__results = {static_cast<T>(o), static_cast<U>(p), static_cast<V>(q)}; return gpul__results;)
+     const gpul__Out gpul__results = {static_cast<T>(o), static_cast<U>(p), static_cast<V>(q)}; return gpul__results;)
 
 #define GPUL_REDUCE(name, T, A, identity, map, combine, post, ...)                                                     \
     GPUL__CHECKED(GPUL__REDUCE, GPUL__REDUCE_WRONG, __VA_ARGS__)                                                       \
@@ -3700,36 +3711,46 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
             gpul__reducer_of<gpul__own<gpul__op_##name>>(gpul__own_launch<gpul__op_##name>);                           \
         static const char *const gpul__names[] = {GPUL__PAIRS(GPUL__IN_NAME, __VA_ARGS__)};                            \
         const gpul__input_value gpul__in[] = {GPUL__PAIRS(GPUL__IN_VALUE, __VA_ARGS__)};                               \
-        return gpul_run_reduction(#name, &gpul__r, gpul__out, gpul__result<gpul__op_##name::Result>::dtype,            \
+        return gpul_run_reduction(#name, &gpul__r, gpul__out, gpul__result<gpul__op_##name::gpul__Result>::dtype,      \
                                   gpul__names, gpul__in, GPUL__COUNT(__VA_ARGS__), gpul__axis, gpul__stream);          \
     }
-#define GPUL__REDUCE_OP(name, ordered, i, Result_, A_, identity_, map_, combine_, post_, TX, x, TY, y, TZ, z)          \
+/* Is an input's name one that combine, map or post have? */
+static constexpr bool gpul__is_taken(const char *x) {
+    return (x[0] == 'a' || x[0] == 'b' || x[0] == 'i' || x[0] == 'n') && x[1] == 0;
+}
+#define GPUL__REDUCE_OP(name, ordered, i, Result, A, identity, map, combine, post, TX, x, TY, y, TZ, z)                \
+    static_assert(!gpul__is_taken(#x) && !gpul__is_taken(#y) && !gpul__is_taken(#z),                                   \
+                  "GPUL_REDUCE " #name ": an input is called a, b, i or n, which are taken");                          \
     struct gpul__op_##name {                                                                                           \
-        enum { kOrdered = ordered };                                                                                   \
-        typedef Result_ Result;                                                                                        \
-        typedef A_ A;                                                                                                  \
-        typedef gpul__several<gpul__input<TX>::Array, gpul__input<TY>::Array, gpul__input<TZ>::Array> Arrays;          \
-        typedef gpul__several<gpul__input<TX>::Scalar, gpul__input<TY>::Scalar, gpul__input<TZ>::Scalar> Scalars;      \
-        typedef gpul__elements_of<Arrays, Scalars>::type Elements;                                                     \
-        static_assert(gpul__is_accumulator<A>::value,                                                                  \
+        enum { gpul__ordered = ordered };                                                                              \
+        typedef Result gpul__Result;                                                                                   \
+        typedef A gpul__A;                                                                                             \
+        typedef gpul__several<gpul__input<TX>::Array, gpul__input<TY>::Array, gpul__input<TZ>::Array> gpul__Arrays;    \
+        typedef gpul__several<gpul__input<TX>::Scalar, gpul__input<TY>::Scalar, gpul__input<TZ>::Scalar>               \
+            gpul__Scalars;                                                                                             \
+        typedef gpul__elements_of<gpul__Arrays, gpul__Scalars>::type gpul__Elements;                                   \
+        static_assert(gpul__is_accumulator<gpul__A>::value,                                                            \
                       "GPUL_REDUCE " #name                                                                             \
                       ": an accumulator is a number, or a struct without constructors, of at most "                    \
                       "64 bytes");                                                                                     \
-        static_assert(gpul__is_result<Result>::value,                                                                  \
+        static_assert(gpul__is_result<gpul__Result>::value,                                                            \
                       "GPUL_REDUCE " #name ": a result is an element, or a struct of at most 64 bytes that may be "    \
                       "copied by its bytes");                                                                          \
-        static_assert(gpul__has_array<Arrays>::value, "GPUL_REDUCE " #name ": one input at least is an array");        \
-        static __device__ __forceinline__ A identity() { return static_cast<A>(identity_); }                           \
-        static __device__ __forceinline__ A map(gpul__input<TX>::Element x, gpul__input<TY>::Element y,                \
-                                                gpul__input<TZ>::Element z, int64_t i) {                               \
+        static_assert(gpul__has_array<gpul__Arrays>::value, "GPUL_REDUCE " #name ": one input at least is an array");  \
+        static __device__ __forceinline__ gpul__A gpul__identity() { return static_cast<gpul__A>(identity); }          \
+        static __device__ __forceinline__ gpul__A gpul__map(gpul__input<TX>::Element x, gpul__input<TY>::Element y,    \
+                                                            gpul__input<TZ>::Element z, int64_t i) {                   \
             (void)x, (void)y, (void)z, (void)i;                                                                        \
-            return static_cast<gpul__op_##name::A>(map_); /* an input may be called A */                               \
+            return static_cast<gpul__A>(map);                                                                          \
         }                                                                                                              \
-        static __device__ __forceinline__ A combine(A a, A b) { return static_cast<A>(combine_); }                     \
-        static __device__ __forceinline__ Result post(A a, int64_t n, gpul__input<TX>::Scalar x,                       \
-                                                      gpul__input<TY>::Scalar y, gpul__input<TZ>::Scalar z) {          \
+        static __device__ __forceinline__ gpul__A gpul__combine(gpul__A a, gpul__A b) {                                \
+            return static_cast<gpul__A>(combine);                                                                      \
+        }                                                                                                              \
+        static __device__ __forceinline__ gpul__Result gpul__post(gpul__A a, int64_t n, gpul__input<TX>::Scalar x,     \
+                                                                  gpul__input<TY>::Scalar y,                           \
+                                                                  gpul__input<TZ>::Scalar z) {                         \
             (void)n, (void)x, (void)y, (void)z;                                                                        \
-            return static_cast<gpul__op_##name::Result>(post_);                                                        \
+            return static_cast<gpul__Result>(post);                                                                    \
         }                                                                                                              \
     };
 

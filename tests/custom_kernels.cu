@@ -64,3 +64,40 @@ GPUL_REDUCE_ORDERED(test_first_least, test_found, test_found, (test_found{INFINI
                     (b.value < a.value ? b : a), a, gpul_f16, x)
 GPUL_REDUCE_ORDERED(test_by_index, int64_t, uint64_t, 0, (uint64_t(i) + 1) * uint64_t(3 * x + y), a + b, int64_t(a),
                     uint8_t, x, int64_t, y)
+
+/* Names of a user's own. They come last: from here on, these functions and types hide what has the same name. */
+struct A {
+    double sum;
+};
+struct Result {
+    double twice, number;
+};
+struct Elements {
+    float x;
+};
+struct Scalars {
+    double y;
+};
+struct Arrays {
+    double z;
+};
+struct Out {
+    double o;
+};
+static const int kOrdered = 5;
+static __device__ A identity() { return A{0}; }
+static __device__ A map(Elements e, Scalars s) { return A{double(e.x) + s.y}; }
+static __device__ A combine(A a, A b) { return A{a.sum + b.sum}; }
+static __device__ Result post(A a, Arrays n) { return Result{2 * a.sum + double(kOrdered), n.z}; }
+static __device__ A start(A a) { return a; }
+static __device__ A fold(A a) { return start(a); }
+static __device__ A finish(A a) { return fold(a); }
+static __device__ Result store(Result r) { return r; }
+GPUL_REDUCE(test_names, Result, A, identity(), finish(map(Elements{x}, Scalars{y})), start(combine(a, fold(b))),
+            store(post(a, Arrays{double(n)})), float, x, gpul_scalar<double>, y)
+GPUL_REDUCE_ORDERED(test_names_ordered, Result, struct A, identity(), map(Elements{A}, Scalars{double(i)}),
+                    combine(a, b), post(a, Arrays{Out{double(n)}.o}), float, A)
+GPUL_ELEMENTWISE(test_scaled_C, float, alpha *C, gpul_scalar<float>, alpha, float, C)
+GPUL_ELEMENTWISE(test_A_B_C, double, A *B + C, float, A, float, B, double, C)
+GPUL_ELEMENTWISE(test_struct_A, double, combine(A{x}, A{Out{1}.o}).sum, double, x)
+GPUL_ELEMENTWISE_OUTPUTS(test_Out, (float, Out, double, A), Out = B - C; A = B * C, float, B, float, C)

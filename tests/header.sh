@@ -245,6 +245,9 @@ GPUL_REDUCE(r, float, large, large(), large(), b, a.v[0], float, x)|an accumulat
 GPUL_REDUCE(r, float, made, made(), made(), b, 1, float, x)|an accumulator is a number, or a struct without constructors, of at most 64 bytes
 GPUL_REDUCE(r, large, float, 0, x, a + b, large(), float, x)|GPUL_REDUCE r: a result is an element, or a struct of at most 64 bytes
 GPUL_REDUCE(r, float, float, 0, x, a + b, a, gpul_scalar<float>, x)|one input at least is an array
+GPUL_REDUCE(r, float, float, 0, b, a + b, a, float, b)|GPUL_REDUCE r: an input is called a, b, i or n, which are taken
+GPUL_REDUCE(r, float, float, 0, x * i, a + b, a, float, x, float, i)|GPUL_REDUCE r: an input is called a, b, i or n, which are taken
+GPUL_ELEMENTWISE(r, float, f<1, 2>(x), float, x)|an expression with a comma needs parentheses
 GPUL_ELEMENTWISE(r, float, 1, float)|GPUL_ELEMENTWISE r: inputs are one to three pairs
 GPUL_ELEMENTWISE(r, unsigned, 1, float, x)|elements are float, double, int32_t
 GPUL_ELEMENTWISE_OUTPUTS(r, (float, p, float), p = x, float, x)|GPUL_ELEMENTWISE_OUTPUTS r: outputs are one to three pairs
@@ -281,6 +284,10 @@ for cxx in g++ clang++; do
     done
     misuses "$d/wrong.in" "$d/launches" "$cxx" "$cxx" -x c++ -std=c++11 -I. -Itests/cpu -fsyntax-only
     misuses "$d/own.in" "$d/own" "$cxx" "$cxx" -x c++ -std=c++17 -I. -Itests/cpu -fsyntax-only
+    for name in a n; do # more errors follow these
+        printf '#define GPULITE_ENGINES_ONLY\n#include "gpulite_kernels.cu"\nGPUL_REDUCE(r, float, float, 0, %s, a + b, a, float, %s)\n' $name $name >"$d/taken.cu"
+        try "$cxx an input called $name" says 'r: an input is called a, b, i or n' "$cxx" -x c++ -std=c++17 -I. -Itests/cpu -fsyntax-only "$d/taken.cu"
+    done
     for std in c++17 c++20; do
         try "$cxx $std the kernels" "$cxx" -x c++ -std=$std -ffp-contract=off -Wall -Wextra -Werror -I. -Itests/cpu -fsyntax-only gpulite_kernels.cu
         try "$cxx $std operations of a user's own" "$cxx" -x c++ -std=$std -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. -Itests -Itests/cpu -fsyntax-only tests/custom_kernels.cu

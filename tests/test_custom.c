@@ -34,6 +34,13 @@ gpul_status test_product(gpul_array *out, const gpul_array *x, int32_t axis, gpu
 gpul_status test_last(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
 gpul_status test_first_least(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
 gpul_status test_by_index(gpul_array *out, const gpul_array *x, const gpul_array *y, int32_t axis, gpul_stream stream);
+gpul_status test_names(gpul_array *out, const gpul_array *x, double y, int32_t axis, gpul_stream stream);
+gpul_status test_names_ordered(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
+gpul_status test_scaled_C(gpul_array *out, float alpha, const gpul_array *C, gpul_stream stream);
+gpul_status test_A_B_C(gpul_array *out, const gpul_array *A, const gpul_array *B, const gpul_array *C,
+                       gpul_stream stream);
+gpul_status test_struct_A(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status test_Out(gpul_array *Out, gpul_array *A, const gpul_array *B, const gpul_array *C, gpul_stream stream);
 
 static void test_elementwise(void) {
     for (int k = 0; k < 90; k++) {
@@ -859,6 +866,40 @@ static void test_several_contracts(void) {
     CHECK_OK(gpul_free_all(&x, &y, &w, &out, &l, &i, &j, &q, &bytes, &many));
 }
 
+/* Names that a user may choose are the user's, in expressions too. */
+static void test_names_of_users(void) {
+    const float values[3] = {1, 2, 4};
+    const double more[3] = {10, 20, 30};
+    double got[3] = {0, 0, 0};
+    float scaled[3] = {0, 0, 0};
+    gpul_array x = GPUL_ZERO, y = GPUL_ZERO, bytes = GPUL_ZERO, f = GPUL_ZERO, d = GPUL_ZERO;
+    CHECK_OK(gpul_to_device(&x, values, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_OK(gpul_to_device(&y, more, GPUL_F64, gpul_1d(3), NULL));
+    CHECK_OK(gpul_device_array(&bytes, GPUL_U8, gpul_1d(16), NULL));
+    CHECK_OK(gpul_device_array(&f, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_OK(gpul_device_array(&d, GPUL_F64, gpul_1d(3), NULL));
+    CHECK_OK(test_names(&bytes, &x, 100, 0, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &bytes, NULL));
+    CHECK(got[0] == 2 * 307 + 5 && got[1] == 3);
+    CHECK_OK(test_names_ordered(&bytes, &x, 0, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &bytes, NULL));
+    CHECK(got[0] == 2 * 10 + 5 && got[1] == 3);
+    CHECK_OK(test_scaled_C(&f, 3, &x, NULL));
+    CHECK_OK(gpul_copy_to_host(scaled, &f, NULL));
+    CHECK(scaled[0] == 3 && scaled[2] == 12);
+    CHECK_OK(test_A_B_C(&d, &x, &x, &y, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &d, NULL));
+    CHECK(got[0] == 11 && got[2] == 46);
+    CHECK_OK(test_struct_A(&d, &y, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &d, NULL));
+    CHECK(got[0] == 11 && got[2] == 31);
+    CHECK_OK(test_Out(&f, &d, &x, &x, NULL));
+    CHECK_OK(gpul_copy_to_host(scaled, &f, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &d, NULL));
+    CHECK(scaled[2] == 0 && got[2] == 16);
+    CHECK_OK(gpul_free_all(&x, &y, &bytes, &f, &d));
+}
+
 int main(void) {
     check_begin("custom");
     RUN(test_elementwise);
@@ -876,5 +917,6 @@ int main(void) {
     RUN(test_order_bits);
     RUN(test_order_plans);
     RUN(test_several_contracts);
+    RUN(test_names_of_users);
     return check_end();
 }
