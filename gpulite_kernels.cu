@@ -281,16 +281,24 @@ static inline cudaError_t gpul__find_driver(const char *symbol, unsigned version
 /* ---- element types ---- */
 
 struct gpul__none {}; /* the type of an input that an operation does not have */
+/* A double or an integer as a float that rounds to 16 bits as the number itself does */
+template <typename V> static __device__ __forceinline__ float gpul__to_round(V value);
+template <typename V>
+using gpul__if_number = typename std::enable_if<std::is_arithmetic<V>::value && sizeof(V) <= 8>::type;
 struct gpul_f16 {
     uint16_t bits;
     gpul_f16() = default;
     __device__ __forceinline__ explicit gpul_f16(float value);
+    template <typename V, typename = gpul__if_number<V>>
+    __device__ __forceinline__ explicit gpul_f16(V value) : gpul_f16(gpul__to_round(value)) {}
     __device__ __forceinline__ operator float() const; /* so that expressions take it for a float */
 };
 struct gpul_bf16 {
     uint16_t bits;
     gpul_bf16() = default;
     __device__ __forceinline__ explicit gpul_bf16(float value);
+    template <typename V, typename = gpul__if_number<V>>
+    __device__ __forceinline__ explicit gpul_bf16(V value) : gpul_bf16(gpul__to_round(value)) {}
     __device__ __forceinline__ operator float() const;
 };
 
@@ -406,6 +414,26 @@ static __device__ __forceinline__ float gpul__round_to_odd(double d) {
     const double magnitude = d < 0 ? -d : d, rounded = back < 0 ? -back : back;
     if (rounded > magnitude) bits -= 1; /* towards zero; from infinity to the largest float */
     return gpul__bits<float>(bits | 1u);
+}
+
+/* x without its `lost` low bits, so that rounding it gives what rounding x would: they are or-ed into the last bit that
+ * is kept ("jamming"). */
+static __device__ __host__ __forceinline__ int64_t gpul__jam(int64_t x, int lost) {
+    const int64_t mask = (int64_t(1) << lost) - 1;
+    return (x & ~mask) | (int64_t((x & mask) != 0) << lost); /* fault: ufunc-jam */
+}
+/* Below 2^23, float is exact, and below 2^52, double. */
+template <typename V> static __device__ __forceinline__ float gpul__to_round(V value) {
+    constexpr bool kSigned = std::is_signed<V>::value;
+    if (!std::is_integral<V>::value) return gpul__round_to_odd(double(value));
+    if (sizeof(V) < 4 || (sizeof(V) == 4 && kSigned)) {
+        const int32_t x = int32_t(value);
+        return float(x >= 1 << 23 || x < -(1 << 23) ? int32_t(gpul__jam(x, 8)) : x);
+    }
+    const bool half = !kSigned && sizeof(V) == 8 && uint64_t(value) >> 63 != 0; /* beyond int64_t */
+    const int64_t x = half ? int64_t(uint64_t(value) >> 1 | (uint64_t(value) & 1)) : int64_t(value);
+    const double d = double(x >> 52 != 0 && x >> 52 != -1 ? gpul__jam(x, 11) : x);
+    return gpul__round_to_odd(half ? 2 * d : d);
 }
 
 template <typename V> static __device__ __forceinline__ bool gpul__is_nan(V v) { return v != v; }
@@ -1613,10 +1641,48 @@ template <typename Own> struct gpul__own_elementwise {
     typedef typename Own::gpul__C C;
     __device__ __forceinline__ Out operator()(A a, B b, C c) const { return Own::gpul__value(a, b, c); }
 };
-/* What the statements of several outputs set */
-template <typename T> struct gpul__variable { typedef T Type; };
-template <> struct gpul__variable<gpul_f16> { typedef float Type; };
-template <> struct gpul__variable<gpul_bf16> { typedef float Type; };
+/* What the statements of several outputs set: of an output of 16 bits a float, as inputs are, which knows how the number
+ * that it was set to rounds. */
+struct gpul__float_to_round {
+    float value, set, rounds; /* `set`: the value that `rounds` belongs to. Statements may change the float itself. */
+    __device__ __forceinline__ operator float &() { return value; }
+    __device__ __forceinline__ float *operator&() { return &value; }
+    template <typename V> __device__ __forceinline__ gpul__float_to_round &operator=(V v) {
+        value = set = float(v);
+        rounds = gpul__to_round(v);
+        return *this;
+    }
+    template <typename V> using Wider = typename std::common_type<float, V>::type;
+    template <typename V> __device__ __forceinline__ float &operator+=(V v) {
+        return *this = Wider<V>(value) + Wider<V>(v);
+    }
+    template <typename V> __device__ __forceinline__ float &operator-=(V v) {
+        return *this = Wider<V>(value) - Wider<V>(v);
+    }
+    template <typename V> __device__ __forceinline__ float &operator*=(V v) {
+        return *this = Wider<V>(value) * Wider<V>(v);
+    }
+    template <typename V> __device__ __forceinline__ float &operator/=(V v) {
+        return *this = Wider<V>(value) / Wider<V>(v);
+    }
+    __device__ __forceinline__ float &operator++() { return ++value; }
+    __device__ __forceinline__ float &operator--() { return --value; }
+    __device__ __forceinline__ float operator++(int) { return value++; }
+    __device__ __forceinline__ float operator--(int) { return value--; }
+    __device__ __forceinline__ float result() const {
+        return gpul__bits<uint32_t>(value) == gpul__bits<uint32_t>(set) ? rounds : value;
+    }
+};
+template <typename T> struct gpul__variable {
+    typedef T Type;
+    static __device__ __forceinline__ T result(T value) { return value; }
+};
+template <typename T> struct gpul__variable_of_16_bits {
+    typedef gpul__float_to_round Type;
+    static __device__ __forceinline__ T result(const Type &o) { return T(o.result()); }
+};
+template <> struct gpul__variable<gpul_f16> : gpul__variable_of_16_bits<gpul_f16> {};
+template <> struct gpul__variable<gpul_bf16> : gpul__variable_of_16_bits<gpul_bf16> {};
 
 /* ---- the reduction engine ----
  *
@@ -3568,7 +3634,8 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
  * Each of these, at file scope, defines a function that C can call. It takes arrays of any shape, strides and
  * broadcasting, has the checks and errors of the built-in ones (ARGUMENT, DTYPE, SHAPE, OVERLAP, DEVICE, OVERFLOW,
  * OUT_OF_MEMORY, CUDA's; they name the function and the input), does not block, is one launch, and can be captured.
- * T, TX ... are float, double, int32_t, int64_t, uint8_t, gpul_f16 and gpul_bf16 (which are floats in expressions).
+ * T, TX ... are float, double, int32_t, int64_t, uint8_t, gpul_f16 and gpul_bf16 (which are floats in expressions, and
+ * to which a double or an integer is rounded once).
  * There are one to three inputs. One of type gpul_scalar<TX> is a run-time value: TX x in place of const gpul_array *x.
  * A comma in an expression needs ( ), a type with a comma a typedef.
  *
@@ -3693,7 +3760,9 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 #define GPUL__OUTPUT_OF(T, o) gpul__variable<T>::Type o = gpul__variable<T>::Type()
 #define GPUL__OUTPUTS_BODY(statements, T, o, U, p, V, q)                                                               \
     (GPUL__OUTPUT_OF(T, o); GPUL__OUTPUT_OF(U, p); GPUL__OUTPUT_OF(V, q); statements;                                  \
-     const gpul__Out gpul__results = {static_cast<T>(o), static_cast<U>(p), static_cast<V>(q)}; return gpul__results;)
+     const gpul__Out gpul__results = {gpul__variable<T>::result(o), gpul__variable<U>::result(p),                      \
+                                      gpul__variable<V>::result(q)};                                                   \
+     return gpul__results;)
 
 #define GPUL_REDUCE(name, T, A, identity, map, combine, post, ...)                                                     \
     GPUL__CHECKED(GPUL__REDUCE, GPUL__REDUCE_WRONG, __VA_ARGS__)                                                       \
@@ -4290,13 +4359,6 @@ template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> : 
  *
  * What takes a hundred instructions (powers, exponentials, ...) has kernels of its own, so that its registers do not
  * burden the others. These compute one element at a time, in a loop that takes a thread's first element and shifts. */
-
-/* x without its `lost` low bits, so that rounding it gives what rounding x would: they are or-ed into the last bit that
- * is kept ("jamming"). */
-static __device__ __host__ __forceinline__ int64_t gpul__jam(int64_t x, int lost) {
-    const int64_t mask = (int64_t(1) << lost) - 1;
-    return (x & ~mask) | (int64_t((x & mask) != 0) << lost); /* fault: ufunc-jam */
-}
 
 /* A call: the operation, its dtypes, and what the kernel `vectors` needs */
 struct gpul__ufunc_call {

@@ -34,6 +34,19 @@ gpul_status test_product(gpul_array *out, const gpul_array *x, int32_t axis, gpu
 gpul_status test_last(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
 gpul_status test_first_least(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
 gpul_status test_by_index(gpul_array *out, const gpul_array *x, const gpul_array *y, int32_t axis, gpul_stream stream);
+gpul_status test_f64_to_f16(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status test_f64_to_bf16(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status test_i32_to_f16(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status test_i32_to_bf16(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status test_i64_to_f16(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status test_i64_to_bf16(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status test_u32_to_bf16(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status test_u64_to_bf16(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status test_sum_to_f16(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
+gpul_status test_sum_to_bf16(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
+gpul_status test_f64_to_both(gpul_array *h, gpul_array *b, const gpul_array *x, gpul_stream stream);
+gpul_status test_floats(gpul_array *p, gpul_array *q, gpul_array *r, const gpul_array *x, gpul_stream stream);
+gpul_status test_from_everything(gpul_array *out, const gpul_array *x, gpul_stream stream);
 gpul_status test_names(gpul_array *out, const gpul_array *x, double y, int32_t axis, gpul_stream stream);
 gpul_status test_names_ordered(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
 gpul_status test_scaled_C(gpul_array *out, float alpha, const gpul_array *C, gpul_stream stream);
@@ -866,6 +879,103 @@ static void test_several_contracts(void) {
     CHECK_OK(gpul_free_all(&x, &y, &w, &out, &l, &i, &j, &q, &bytes, &many));
 }
 
+/* ---- results of 16 bits ---- */
+
+/* Of doubles and integers that lie beside the middle of two numbers of 16 bits, and of any others */
+static void test_rounded(void) {
+    enum { N = 20000 };
+    static double d[N];
+    static int32_t i[N];
+    static int64_t l[N];
+    static uint16_t got[N], want[N];
+    static const struct {
+        gpul_status (*elementwise)(gpul_array *, const gpul_array *, gpul_stream);
+        gpul_status (*sum)(gpul_array *, const gpul_array *, int32_t, gpul_stream);
+        gpul_dtype from, to;
+    } cases[] = {{test_f64_to_f16, NULL, GPUL_F64, GPUL_F16}, {test_f64_to_bf16, NULL, GPUL_F64, GPUL_BF16},
+                 {test_i32_to_f16, NULL, GPUL_I32, GPUL_F16}, {test_i32_to_bf16, NULL, GPUL_I32, GPUL_BF16},
+                 {test_i64_to_f16, NULL, GPUL_I64, GPUL_F16}, {test_i64_to_bf16, NULL, GPUL_I64, GPUL_BF16},
+                 {NULL, test_sum_to_f16, GPUL_F64, GPUL_F16}, {NULL, test_sum_to_bf16, GPUL_I64, GPUL_BF16},
+                 {NULL, NULL, GPUL_F64, GPUL_BF16},           {NULL, NULL, GPUL_F64, GPUL_F16}};
+    gpul_array x = GPUL_ZERO, flat = GPUL_ZERO, out = GPUL_ZERO, other = GPUL_ZERO;
+    for (int k = 0; k < N; k++) {
+        const uint64_t few = 1 + 2 * (uint64_t)rng_below(k % 2 ? 256 : 2048); /* a half more than 16 bits have */
+        const int log2 = (int)rng_below(52), off = (int)rng_below(3) - 1;
+        const double sign = rng_below(2) ? 1 : -1;
+        d[k] = sign * ldexp((double)few * (1 + off * 0x1p-40), k % 3 ? -11 : (int)rng_below(60) - 40);
+        l[k] = (int64_t)sign * (int64_t)((few << log2) + (uint64_t)(log2 > 0 ? off : 0));
+        i[k] = (int32_t)((int64_t)sign * (int64_t)((few << log2 % 19) + (uint64_t)(log2 % 19 > 0 ? off : 0)));
+        if (k % 10 == 0) l[k] = (int64_t)rng_u64(), i[k] = (int32_t)l[k];
+    }
+    d[0] = 1 + 0x1p-11 + 0x1p-40;
+    d[1] = NAN, d[2] = INFINITY, d[3] = -INFINITY, d[4] = 1e300, d[5] = -0.0, d[6] = 65519.999999999;
+    i[0] = (1 << 25) + (1 << 17) + 1;
+    l[0] = ((int64_t)1 << 55) + ((int64_t)1 << 47) + 1;
+    for (int c = 0; c < COUNT_OF(cases); c++) {
+        const int both = c >= 8, first = c == 9; /* of the two outputs */
+        const gpul_dtype from = cases[c].from, to = cases[c].to;
+        const void *const data = from == GPUL_F64 ? (void *)d : from == GPUL_I32 ? (void *)i : (void *)l;
+        int64_t wrong = 0;
+        CHECK_OK(gpul_to_device(&x, data, from, cases[c].sum ? gpul_2d(N, 1) : gpul_1d(N), NULL));
+        CHECK_OK(gpul_device_array(&out, to, gpul_1d(N), NULL));
+        CHECK_OK(gpul_device_array(&other, to == GPUL_F16 ? GPUL_BF16 : GPUL_F16, gpul_1d(N), NULL));
+        if (both) CHECK_OK(test_f64_to_both(first ? &out : &other, first ? &other : &out, &x, NULL));
+        else if (cases[c].sum) CHECK_OK(cases[c].sum(&out, &x, 1, NULL));
+        else CHECK_OK(cases[c].elementwise(&out, &x, NULL));
+        CHECK_OK(gpul_copy_to_host(got, &out, NULL));
+        CHECK_OK(gpul_reshape(&flat, &x, gpul_1d(N)));
+        CHECK_OK(gpul_convert(&out, &flat, NULL));
+        CHECK_OK(gpul_copy_to_host(want, &out, NULL));
+        for (int k = 0; k < N; k++) {
+            const uint16_t infinity = to == GPUL_F16 ? 0x7c00 : 0x7f80;
+            const int nan = (want[k] & 0x7fff) > infinity;
+            wrong += nan ? (got[k] & 0x7fff) <= infinity
+                         : got[k] != want[k] && !(got[k] == 0 && want[k] == 0x8000); /* 0 + -0 */
+        }
+        if (wrong)
+            FAIL("case %d: %lld are wrong, %#x for %#x first", c, (long long)wrong, (unsigned)got[0],
+                 (unsigned)want[0]);
+        else CHECK(1);
+        if (from == GPUL_F64 && to == GPUL_F16) CHECK_INT(got[0], 0x3c01);
+        if (from == GPUL_I32 && to == GPUL_BF16) CHECK_INT(got[0], 0x4c01);
+        CHECK_OK(gpul_free_all(&x, &out, &other));
+    }
+    for (int k = 0; k < 2; k++) { /* unsigned, from 2^31 and 2^63 on */
+        const int64_t large = k ? INT64_MIN + ((int64_t)1 << 55) + 1 : ((int64_t)1 << 31) + (1 << 23) + 1;
+        uint16_t bits = 0;
+        CHECK_OK(gpul_to_device(&x, &large, GPUL_I64, gpul_1d(1), NULL));
+        CHECK_OK(gpul_device_array(&out, GPUL_BF16, gpul_1d(1), NULL));
+        CHECK_OK((k ? test_u64_to_bf16 : test_u32_to_bf16)(&out, &x, NULL));
+        CHECK_OK(gpul_copy_to_host(&bits, &out, NULL));
+        CHECK_INT(bits, k ? 0x5f01 : 0x4f01);
+        CHECK_OK(gpul_free_all(&x, &out));
+    }
+}
+static void test_floats_of_16_bits(void) {
+    const float values[2] = {2, -2};
+    const uint16_t ones[1] = {0x3c00};
+    gpul_array x = GPUL_ZERO, p = GPUL_ZERO, q = GPUL_ZERO, r = GPUL_ZERO;
+    uint16_t got[2];
+    CHECK_OK(gpul_to_device(&x, values, GPUL_F32, gpul_1d(2), NULL));
+    CHECK_OK(gpul_device_array(&p, GPUL_F16, gpul_1d(2), NULL));
+    CHECK_OK(gpul_device_array(&q, GPUL_BF16, gpul_1d(2), NULL));
+    CHECK_OK(gpul_device_array(&r, GPUL_F16, gpul_1d(2), NULL));
+    CHECK_OK(test_floats(&p, &q, &r, &x, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &p, NULL));
+    CHECK(got[0] == 0x4000 && got[1] == 0xc000); /* 2, -2 */
+    CHECK_OK(gpul_copy_to_host(got, &q, NULL));
+    CHECK(got[0] == 0x4080 && got[1] == 0xc080); /* 4, -4 */
+    CHECK_OK(gpul_copy_to_host(got, &r, NULL));
+    CHECK(got[0] == 0x4600 && got[1] == 0xca00); /* 6, -12 */
+    CHECK_OK(gpul_free_all(&x, &p, &q, &r));
+    CHECK_OK(gpul_to_device(&x, ones, GPUL_F16, gpul_1d(1), NULL));
+    CHECK_OK(gpul_device_array(&q, GPUL_BF16, gpul_1d(1), NULL));
+    CHECK_OK(test_from_everything(&q, &x, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &q, NULL));
+    CHECK_INT(got[0], 0x4000); /* 2, for t != u is false */
+    CHECK_OK(gpul_free_all(&x, &q));
+}
+
 /* Names that a user may choose are the user's, in expressions too. */
 static void test_names_of_users(void) {
     const float values[3] = {1, 2, 4};
@@ -917,6 +1027,8 @@ int main(void) {
     RUN(test_order_bits);
     RUN(test_order_plans);
     RUN(test_several_contracts);
+    RUN(test_rounded);
+    RUN(test_floats_of_16_bits);
     RUN(test_names_of_users);
     return check_end();
 }
