@@ -425,7 +425,7 @@ static __device__ __host__ __forceinline__ int64_t gpul__jam(int64_t x, int lost
 /* Below 2^23, float is exact, and below 2^52, double. */
 template <typename V> static __device__ __forceinline__ float gpul__to_round(V value) {
     constexpr bool kSigned = std::is_signed<V>::value;
-    if (!std::is_integral<V>::value) return gpul__round_to_odd(double(value));
+    if (!std::is_integral<V>::value) return gpul__round_to_odd(double(value)); /* fault: own-rounding */
     if (sizeof(V) < 4 || (sizeof(V) == 4 && kSigned)) {
         const int32_t x = int32_t(value);
         return float(x >= 1 << 23 || x < -(1 << 23) ? int32_t(gpul__jam(x, 8)) : x);
@@ -1649,7 +1649,7 @@ struct gpul__float_to_round {
     __device__ __forceinline__ float *operator&() { return &value; }
     template <typename V> __device__ __forceinline__ gpul__float_to_round &operator=(V v) {
         value = set = float(v);
-        rounds = gpul__to_round(v);
+        rounds = gpul__to_round(v); /* fault: outputs-rounding */
         return *this;
     }
     template <typename V> using Wider = typename std::common_type<float, V>::type;
