@@ -1641,48 +1641,10 @@ template <typename Own> struct gpul__own_elementwise {
     typedef typename Own::gpul__C C;
     __device__ __forceinline__ Out operator()(A a, B b, C c) const { return Own::gpul__value(a, b, c); }
 };
-/* What the statements of several outputs set: of an output of 16 bits a float, as inputs are, which knows how the number
- * that it was set to rounds. */
-struct gpul__float_to_round {
-    float value, set, rounds; /* `set`: the value that `rounds` belongs to. Statements may change the float itself. */
-    __device__ __forceinline__ operator float &() { return value; }
-    __device__ __forceinline__ float *operator&() { return &value; }
-    template <typename V> __device__ __forceinline__ gpul__float_to_round &operator=(V v) {
-        value = set = float(v);
-        rounds = gpul__to_round(v); /* fault: outputs-rounding */
-        return *this;
-    }
-    template <typename V> using Wider = typename std::common_type<float, V>::type;
-    template <typename V> __device__ __forceinline__ float &operator+=(V v) {
-        return *this = Wider<V>(value) + Wider<V>(v);
-    }
-    template <typename V> __device__ __forceinline__ float &operator-=(V v) {
-        return *this = Wider<V>(value) - Wider<V>(v);
-    }
-    template <typename V> __device__ __forceinline__ float &operator*=(V v) {
-        return *this = Wider<V>(value) * Wider<V>(v);
-    }
-    template <typename V> __device__ __forceinline__ float &operator/=(V v) {
-        return *this = Wider<V>(value) / Wider<V>(v);
-    }
-    __device__ __forceinline__ float &operator++() { return ++value; }
-    __device__ __forceinline__ float &operator--() { return --value; }
-    __device__ __forceinline__ float operator++(int) { return value++; }
-    __device__ __forceinline__ float operator--(int) { return value--; }
-    __device__ __forceinline__ float result() const {
-        return gpul__bits<uint32_t>(value) == gpul__bits<uint32_t>(set) ? rounds : value;
-    }
-};
-template <typename T> struct gpul__variable {
-    typedef T Type;
-    static __device__ __forceinline__ T result(T value) { return value; }
-};
-template <typename T> struct gpul__variable_of_16_bits {
-    typedef gpul__float_to_round Type;
-    static __device__ __forceinline__ T result(const Type &o) { return T(o.result()); }
-};
-template <> struct gpul__variable<gpul_f16> : gpul__variable_of_16_bits<gpul_f16> {};
-template <> struct gpul__variable<gpul_bf16> : gpul__variable_of_16_bits<gpul_bf16> {};
+/* What the statements of several outputs set */
+template <typename T> struct gpul__variable { typedef T Type; };
+template <> struct gpul__variable<gpul_f16> { typedef float Type; };
+template <> struct gpul__variable<gpul_bf16> { typedef float Type; };
 
 /* ---- the reduction engine ----
  *
@@ -3647,8 +3609,9 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
  *
  * GPUL_ELEMENTWISE_OUTPUTS(name, (TO, o [, TP, p [, TQ, q]]), statements, TX, x [, TY, y [, TZ, z]])
  *         gpul_status name(gpul_array *o [, ... *p [, ... *q]], const gpul_array *x [, ...], gpul_stream stream);
- *     The statements set o, p and q, which begin as 0, from x, y and z. Outputs are of one shape and any strides. Each
- *     may be an input itself, but not overlap one otherwise, nor another output.
+ *     The statements set o, p and q, which begin as 0, from x, y and z; those of 16 bits are floats until they end.
+ *     Outputs are of one shape and any strides. Each may be an input itself, but not overlap one otherwise, nor another
+ *     output.
  *         GPUL_ELEMENTWISE_OUTPUTS(divide, (int32_t, quotient, int32_t, rest), quotient = x / y; rest = x % y,
  *                                  int32_t, x, int32_t, y)
  *
@@ -3760,9 +3723,7 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 #define GPUL__OUTPUT_OF(T, o) gpul__variable<T>::Type o = gpul__variable<T>::Type()
 #define GPUL__OUTPUTS_BODY(statements, T, o, U, p, V, q)                                                               \
     (GPUL__OUTPUT_OF(T, o); GPUL__OUTPUT_OF(U, p); GPUL__OUTPUT_OF(V, q); statements;                                  \
-     const gpul__Out gpul__results = {gpul__variable<T>::result(o), gpul__variable<U>::result(p),                      \
-                                      gpul__variable<V>::result(q)};                                                   \
-     return gpul__results;)
+     const gpul__Out gpul__results = {static_cast<T>(o), static_cast<U>(p), static_cast<V>(q)}; return gpul__results;)
 
 #define GPUL_REDUCE(name, T, A, identity, map, combine, post, ...)                                                     \
     GPUL__CHECKED(GPUL__REDUCE, GPUL__REDUCE_WRONG, __VA_ARGS__)                                                       \

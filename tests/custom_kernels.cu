@@ -61,7 +61,7 @@ struct test_found {
 GPUL_REDUCE_ORDERED(test_last, float, test_found, (test_found{0, 0}), (test_found{x, 1}), (b.value != 0 ? b : a),
                     a.value, float, x)
 GPUL_REDUCE_ORDERED(test_first_least, test_found, test_found, (test_found{INFINITY, -1}), (test_found{x, int32_t(i)}),
-                    (b.value < a.value ? b : a), a, gpul_f16, x)
+                    (a.index < 0 || b.value < a.value ? b : a), a, gpul_f16, x)
 GPUL_REDUCE_ORDERED(test_by_index, int64_t, uint64_t, 0, (uint64_t(i) + 1) * uint64_t(3 * x + y), a + b, int64_t(a),
                     uint8_t, x, int64_t, y)
 
@@ -76,14 +76,13 @@ GPUL_ELEMENTWISE(test_u32_to_bf16, gpul_bf16, uint32_t(x), int64_t, x)
 GPUL_ELEMENTWISE(test_u64_to_bf16, gpul_bf16, uint64_t(x), int64_t, x)
 GPUL_REDUCE(test_sum_to_f16, gpul_f16, double, 0.0, x, a + b, a, double, x)
 GPUL_REDUCE(test_sum_to_bf16, gpul_bf16, int64_t, 0, x, a + b, a, int64_t, x)
-GPUL_ELEMENTWISE_OUTPUTS(test_f64_to_both, (gpul_f16, h, gpul_bf16, b), h = x; b += x, double, x)
 /* outputs of 16 bits are floats: for references, pointers and overloaded functions, and what was set last counts */
 static __device__ void set_both(float &p, float *q, float x) {
     p = x;
     *q = 2 * x;
 }
-GPUL_ELEMENTWISE_OUTPUTS(test_floats, (gpul_f16, p, gpul_bf16, q, gpul_f16, r), p = q = 1.0 / 3; set_both(p, &q, x);
-                         r = x > 0 ? p : q; r *= 3; ++r; r = fmaxf(r - 1, sqrt(r) - r), float, x)
+GPUL_ELEMENTWISE_OUTPUTS(test_floats, (gpul_f16, p, gpul_bf16, q, gpul_f16, r), p = q = 1.0f / 3; set_both(p, &q, x);
+                         r = x > 0 ? p : q; r *= 3; ++r; r = fmaxf(r - 1, sqrtf(r) - r), float, x)
 static __device__ gpul_bf16 from_everything(gpul_f16 x) { /* these compile */
     const gpul_f16 h(1), k(2.5f), m(3.5), o(int64_t(4)), p(5u), q(6ull), r('\7'), s(true);
     const gpul_bf16 t = static_cast<gpul_bf16>(x), u(h), v(static_cast<unsigned char>(9)), w(short(3));

@@ -290,6 +290,7 @@ for cxx in g++ clang++; do
     done
     for std in c++17 c++20; do
         try "$cxx $std the kernels" "$cxx" -x c++ -std=$std -ffp-contract=off -Wall -Wextra -Werror -I. -Itests/cpu -fsyntax-only gpulite_kernels.cu
+        try "$cxx $std the kernels and the implementation in one file" "$cxx" -x c++ -std=$std -DGPULITE_IMPLEMENTATION -ffp-contract=off -Wall -Wextra -Werror -I. -Itests/cpu -fsyntax-only gpulite_kernels.cu
         try "$cxx $std operations of a user's own" "$cxx" -x c++ -std=$std -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. -Itests -Itests/cpu -fsyntax-only tests/custom_kernels.cu
     done
 done

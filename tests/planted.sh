@@ -403,7 +403,6 @@ plant several-offsets test_custom:test_order_shapes expression 'by.at[1]' 'by.at
 plant several-vectors test_custom:test_order_plans expression 'in->reduce[k][0] % vector != 0' 'false'
 plant own-place test_custom:test_order_sizes expression 'place = begin' 'place = 0'
 plant own-rounding test_custom:test_rounded expression 'gpul__round_to_odd(double(value))' 'float(value)'
-plant outputs-rounding test_custom:test_rounded expression 'gpul__to_round(v)' 'float(v)'
 plant outputs-overlap test_custom:test_several_contracts expression 'gpul__overlap(out, outs[i].array)' '0'
 plant outputs-place test_custom:test_outputs expression 'at[4]' 'at[0]'
 plant repeat-outputs test_custom:test_outputs_of_many expression 'k - 3' '0'
