@@ -37,7 +37,7 @@
  *            (GPUL_ELEMENTWISE, GPUL_REDUCE).
  * Does not:  print, exit, throw, start threads, synchronise behind your back, or need anything but the CUDA runtime.
  *
- * If you know Numba-CUDA or CuPy:
+ * If you know Numba-CUDA or CuPy (this comment is sections 1 and 2):
  *
  *     cuda.to_device(h)                           gpul_to_device(&a, h, GPUL_F32, gpul_1d(n), stream)        section 6
  *     d.copy_to_host(h)                           gpul_copy_to_host(h, &d, stream)                           section 7
@@ -1959,6 +1959,9 @@ static inline gpul_status gpul_cooperative_blocks(int32_t *blocks, void (*kernel
 #if defined(GPULITE_IMPLEMENTATION) && !defined(GPULITE_IMPLEMENTATION_DONE)
 #define GPULITE_IMPLEMENTATION_DONE
 
+#if UINTPTR_MAX < UINT64_MAX
+#error "gpulite: the host side is for 64-bit programs, as CUDA is"
+#endif
 struct cudaLaunchParams; /* which the headers of CUDA 11 name before they declare it */
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
@@ -3653,8 +3656,8 @@ static gpul_status gpul__check_view(const char *function, const char *name, cons
     const gpul_status status = view == NULL ? gpul__null(function, name) : gpul__check_array(function, "a", a);
     if (status != GPUL_OK) return status;
     if (view == a && a->owned)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s and a are one array, which owns its memory and would lose it",
-                          name);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "%s and a are one array, which owns its memory and would lose it", name);
     return axis == NULL ? GPUL_OK : gpul__check_axis(function, "a", a, axis);
 }
 
@@ -3863,7 +3866,8 @@ GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_arr
     for (part = 1; a->owned && part < parts; ++part)
         if (a == views + part)
             return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                              "views[%lld] and a are one array, which owns its memory and would lose it", (long long)part);
+                              "views[%lld] and a are one array, which owns its memory and would lose it",
+                              (long long)part);
     whole = *a;
     for (part = 0; part < parts; ++part) {
         const int64_t n = whole.shape[axis] / parts + (part < whole.shape[axis] % parts);

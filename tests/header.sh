@@ -262,6 +262,12 @@ one_error() {
     [ "$(grep -c 'error: ' "$d/said")" = 1 ] || { cat "$d/said"; return 1; }
 }
 
+# 32-bit programs; freestanding, as there may be no headers of a C library for them
+printf '#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/whole.c"
+if "$cc" -m32 -fsyntax-only -x c /dev/null 2>/dev/null; then
+    try "32-bit programs are refused" says 'for 64-bit programs' "$cc" -m32 -ffreestanding -std=c99 -I. -fsyntax-only "$d/whole.c"
+fi
+
 # what has no dtype, or two
 printf '#include "gpulite.h"\ngpul_dtype f(const uint16_t *p);\ngpul_dtype f(const uint16_t *p) { return GPUL_DTYPE_OF(p); }\n' >"$d/half.c"
 printf '#include "gpulite.h"\ngpul_dtype f(void *p);\ngpul_dtype f(void *p) { return GPUL_DTYPE_OF(p); }\n' >"$d/void.c"
