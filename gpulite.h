@@ -1959,9 +1959,7 @@ static inline gpul_status gpul_cooperative_blocks(int32_t *blocks, void (*kernel
 #if defined(GPULITE_IMPLEMENTATION) && !defined(GPULITE_IMPLEMENTATION_DONE)
 #define GPULITE_IMPLEMENTATION_DONE
 
-#if UINTPTR_MAX < UINT64_MAX
-#error "gpulite: the host side is for 64-bit programs, as CUDA is"
-#endif
+typedef char gpul__needs_a_64_bit_program[sizeof(void *) == 8 ? 1 : -1]; /* as CUDA does */
 struct cudaLaunchParams; /* which the headers of CUDA 11 name before they declare it */
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>

@@ -265,7 +265,7 @@ one_error() {
 # 32-bit programs; freestanding, as there may be no headers of a C library for them
 printf '#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/whole.c"
 if "$cc" -m32 -fsyntax-only -x c /dev/null 2>/dev/null; then
-    try "32-bit programs are refused" says 'for 64-bit programs' "$cc" -m32 -ffreestanding -std=c99 -I. -fsyntax-only "$d/whole.c"
+    try "32-bit programs are refused" says gpul__needs_a_64_bit_program "$cc" -m32 -ffreestanding -std=c99 -I. -fsyntax-only "$d/whole.c"
 fi
 
 # what has no dtype, or two
