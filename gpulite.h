@@ -2985,12 +2985,10 @@ static gpul_status gpul__device_memory(void **out, int32_t *owned, int64_t bytes
 /* Memory for the operation itself, in the order of `stream`. 0 bytes: none. */
 static gpul_status gpul__scratch(gpul__memory *out, int64_t bytes, const gpul__scope *scope, gpul_stream stream) {
     int32_t owned = 0;
-    gpul_status status;
+    gpul_status status = GPUL_OK;
     out->data = NULL;
-    out->bytes = 0;
-    if (bytes == 0) return GPUL_OK;
-    status = gpul__device_memory(&out->data, &owned, bytes, scope, stream, NULL);
-    if (owned != GPUL__OWNED_BY_GRAPH) out->bytes = bytes;
+    if (bytes > 0) status = gpul__device_memory(&out->data, &owned, bytes, scope, stream, NULL);
+    out->bytes = owned == GPUL__OWNED_BY_GRAPH ? 0 : bytes; /* of what counts as in use */
     return status;
 }
 
