@@ -749,7 +749,8 @@ GPUL_API double gpul_host_seconds(void);
  * changes is what lies in the arrays. Errors are found while capturing. What waits for an answer cannot be captured
  * and says so: gpul_get, gpul_set, gpul_reduce_host and its short forms, a histogram that finds its own range, timers,
  * copies of pageable memory. Other streams join the capture by gpul_stream_wait(other, stream), and must come back by
- * gpul_stream_wait(stream, other) before it ends. Device arrays that are made on a captured stream are memory of the
+ * gpul_stream_wait(stream, other) before it ends. Two graphs that a program makes of one capture itself (by
+ * cudaGraphInstantiate) must not run at a time. Device arrays that are made on a captured stream are memory of the
  * graph, which gpul_memory_used and gpul_memory_limit leave out: gpul_free them on it before the capture ends. Where
  * the device has no memory pools, none can be made. Free no other array on it.
  *
@@ -830,12 +831,13 @@ GPUL_API gpul_status gpul_cooperative_blocks(int32_t *blocks, const void *kernel
  * be device, pinned, mapped, managed or gpul_pin'ned memory with any strides from 0 on (unless said); all device arrays
  * live on one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns;
  * it uses no other stream, waits for this one only where there is no memory left for scratch, and can be captured into
- * a CUDA graph (exceptions are named; the graph has allocations where an operation needs scratch memory: see each).
- * Axes count from 0, negative ones from the end. Empty arrays are valid. Two threads must not write one array at a
- * time. Errors of them all: ARGUMENT (NULL, an array that was never made), DTYPE, SHAPE, DEVICE (arrays of two
- * devices), OVERLAP (an output with an input, or with itself, as it may where its strides do not nest), UNSUPPORTED
- * (the family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts add what is more
- * than that.
+ * a CUDA graph (exceptions are named). The graph allocates where an operation needs scratch memory (see each); for what
+ * passes between the blocks of a reduction, gemv or product only if it is more than 256 KB, if more than 32 captured
+ * streams have such calls in graphs that are alive, or with CUDA 11. Axes count from 0, negative ones from the end.
+ * Empty arrays are valid. Two threads must not write one array at a time. Errors of them all: ARGUMENT (NULL, an array
+ * that was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input, or with itself,
+ * as it may where its strides do not nest), UNSUPPORTED (the family was left out of the build); those that need scratch
+ * memory: OUT_OF_MEMORY. Contracts add what is more than that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 #ifndef GPULITE_NO_KERNELS
@@ -971,9 +973,8 @@ enum {
  * most, whichever element comes first; of f64 elements 1e307 or more apart it may be NaN where it is infinite. min and
  * max propagate NaN; argmin and argmax return the first index (row-major over all axes) and take NaN for the extreme,
  * as NumPy does. Integer sums wrap in i64. Empty: sum 0, prod 1, mean and var NaN; min, max, argmin and argmax refuse
- * (SHAPE). NaN results are always the same quiet NaN. A captured graph allocates memory where one output has more than
- * 256 KB of elements, or 32 KB if outputs, and not their elements, lie side by side; so for dot and gemv. Errors: also
- * ARGUMENT (op, axis), CUDA (an output of more than 2^45 elements, which are broadcast). */
+ * (SHAPE). NaN results are always the same quiet NaN. Errors: also ARGUMENT (op, axis), CUDA (an output of more than
+ * 2^45 elements, which are broadcast). */
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream);
 
 /* The dtype of a result: sum, prod, abs-sum, sum-sq: x's for floats, i64 for integers; min, max: x's; mean, var: x's
@@ -1509,8 +1510,7 @@ typedef struct gpul__reduce_problem {
     int64_t reduce_shape[GPUL_MAX_DIMS], x_reduce[GPUL_MAX_DIMS], y_stride;
     int64_t outer_shape[GPUL_MAX_DIMS], x_outer[GPUL_MAX_DIMS], out_stride[GPUL_MAX_DIMS];
     gpul_dtype out_dtype;
-    int32_t captured;   /* by a graph, in which memory for what passes between blocks would be nodes of its own */
-    double alpha, beta; /* gemv */
+    double alpha, beta;                       /* gemv */
     const struct gpul__reduce_inputs *inputs; /* NULL: one, x */
 } gpul__reduce_problem;
 
@@ -1564,10 +1564,12 @@ typedef struct gpul__reducer {
     int32_t result_bytes;    /* of a struct, which out has as bytes along its last dimension; else 0 */
 } gpul__reducer;
 
-/* Device memory for what passes between blocks, one workspace for each of the first streams to reduce on a device,
- * where no other stream's kernels write. Its counters are zero whenever no kernel uses it. Who owns each is known
- * beside them, in gpulite_kernels.cu, whatever the number of copies of the implementation. */
-#define GPUL__WORKSPACES 16
+/* Device memory for what passes between blocks, one workspace for each of the first streams to reduce on a device, and
+ * for each stream of the first captures, as long as their graphs last: nobody else's kernels write there. Its counters
+ * are zero whenever no kernel uses it. Who owns each is known beside them, in gpulite_kernels.cu, whatever the number of
+ * copies of the implementation. */
+#define GPUL__WORKSPACES 16       /* of streams */
+#define GPUL__GRAPH_WORKSPACES 32 /* behind them, of captures */
 typedef struct gpul__workspace {
     uint32_t counters[2048];
     double partials[32768];
@@ -1693,9 +1695,11 @@ extern int32_t gpul__fill_words(void *out, uint64_t bits, int64_t n, int32_t byt
 extern int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *problem,
                                     const gpul__reducer *reducer, const gpul__machine *machine);
 /* The workspace of a stream, by its key, on the current device, for one call until it leaves it: what its launches
- * leave there for one another is safe from another thread's launches on the stream. Taken if the stream has none yet;
- * NULL: all are taken, or another call has it. */
-extern gpul__workspace *gpul__workspace_of(int32_t device, int64_t stream_key);
+ * leave there for one another is safe from another thread's launches on the stream. graph: NULL, or the one that the
+ * stream is captured into, which then owns the workspace. Taken if the stream has none yet; NULL: all are taken, or
+ * another call has it. */
+struct CUgraph_st; /* of cudaGraph_t */
+extern gpul__workspace *gpul__workspace_of(int32_t device, int64_t stream_key, struct CUgraph_st *graph);
 extern void gpul__workspace_leave(int32_t device, gpul__workspace *workspace);
 /* Hands the workspaces of a stream over to another (0: nobody); returns how many there are. */
 extern int32_t gpul__workspaces_pass(int64_t stream_key, int64_t to);
@@ -5803,21 +5807,36 @@ GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype) {
     return op == GPUL_MEAN || op == GPUL_VAR ? GPUL_F64 : GPUL_I64;
 }
 
-/* The workspace that is this stream's alone, or NULL, for streams that came after GPUL__WORKSPACES others. */
+/* The workspace that is this stream's alone, or this capture's of it, for a graph may run beside anything. NULL: others
+ * came first. */
 static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stream stream) {
-    int64_t key;
-    const cudaError_t e = gpul__stream_key(stream, &key);
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    unsigned long long number = 0;
+    cudaGraph_t graph = NULL;
+    int64_t key = 0;
+#if CUDART_VERSION >= 13000
+    cudaError_t e = cudaStreamGetCaptureInfo(stream, &capture, &number, &graph, NULL, NULL, NULL);
+#elif CUDART_VERSION >= 12000
+    cudaError_t e = cudaStreamGetCaptureInfo(stream, &capture, &number, &graph, NULL, NULL);
+#else
+    cudaError_t e = cudaSuccess;
+#endif
+    if (e == cudaSuccess && capture == cudaStreamCaptureStatusActive) {
+        /* No other capture has its number. CUDA does not tell a captured stream's own, but none of them can end. */
+        const int32_t of_thread = (uintptr_t)stream > 2 ? 0 : gpul__stream_number(cudaStreamPerThread);
+        const uint64_t handle = of_thread != 0 ? (uint64_t)of_thread : (uint64_t)(uintptr_t)stream;
+        key = (int64_t)(handle + number * 0x9e3779b97f4a7c15u); /* fault: workspace-of-captures-shared */
+    } else if (e == cudaSuccess) e = gpul__stream_key(stream, &key);
     gpul__clear_cuda(e);
-    return key == 0 ? NULL : gpul__workspace_of(scope->device, key);
+    return key == 0 ? NULL : gpul__workspace_of(scope->device, key, graph); /* fault: workspace-of-graph-and-stream */
 }
 
 /* Memory for what passes between a launch's blocks: counters, which are zero, and bytes. The stream's own workspace, as
  * far as they fit there; else scratch memory, for gpul__scratch_drop, whatever this returns. */
 static gpul_status gpul__between_blocks(gpul__memory *scratch, uint32_t **counters, void **bytes, int64_t n_counters,
-                                        int64_t n_bytes, int32_t captured, gpul__scope *scope, gpul_stream stream) {
-    /* a graph may run beside anything */
+                                        int64_t n_bytes, gpul__scope *scope, gpul_stream stream) {
     gpul__workspace *const own =
-        !captured && n_counters * 4 <= (int64_t)sizeof own->counters ? gpul__find_workspace(scope, stream) : NULL;
+        n_counters * 4 <= (int64_t)sizeof own->counters ? gpul__find_workspace(scope, stream) : NULL;
     const int64_t before = own != NULL ? 0 : (n_counters * 4 + 127) / 128 * 128;
     gpul_status status;
     cudaError_t e;
@@ -5842,7 +5861,7 @@ static gpul_status gpul__between_blocks(gpul__memory *scratch, uint32_t **counte
 static void gpul__reduce_begin(gpul__reduce_problem *problem) {
     problem->x = problem->y = NULL;
     problem->inputs = NULL;
-    problem->reduce_ndim = problem->outer_ndim = problem->captured = 0;
+    problem->reduce_ndim = problem->outer_ndim = 0;
     problem->y_stride = 0;
     problem->alpha = problem->beta = 0;
 }
@@ -5852,17 +5871,13 @@ static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduc
                                        gpul_stream stream) {
     gpul__reduce_plan plan;
     gpul_status status = GPUL_OK;
-    cudaError_t e;
     uint32_t *counters = NULL;
     void *partials = NULL;
     gpul__memory scratch = GPUL_ZERO;
-    e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
-    /* nobody asks CUDA where the answer changes nothing */
-    problem->captured = e == cudaSuccess && plan.counters > 0 && gpul__capturing(stream);
-    if (problem->captured) e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
+    cudaError_t e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
     if (e == cudaSuccess && plan.counters > 0)
         status = gpul__between_blocks(&scratch, &counters, &partials, plan.counters,
-                                      plan.partials * reducer->partial_bytes, problem->captured, scope, stream);
+                                      plan.partials * reducer->partial_bytes, scope, stream);
     if (status != GPUL_OK) return gpul__scratch_drop(&scratch, scope, stream, status);
     if (e == cudaSuccess) e = (cudaError_t)reducer->launch(problem, &plan, &scope->machine, partials, counters, stream);
     status = gpul__cuda(e, scope->function, "launching the kernel"); /* fault: scratch-freed-twice */
@@ -6410,7 +6425,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     if (status == GPUL_OK) status = gpul__scratch(&scratch, plan.scratch_bytes, &scope, stream);
     if (status == GPUL_OK) {
         int32_t e;
-        if (plan.counters > 0 && !gpul__capturing(stream)) scratch.own = gpul__find_workspace(&scope, stream);
+        if (plan.counters > 0) scratch.own = gpul__find_workspace(&scope, stream);
         e = gpul__launch_histogram(&problem, &plan, scratch.own ? scratch.own->counters : NULL, scratch.data, stream);
         if (e != GPUL__HISTOGRAM_WRONG_EDGES) status = gpul__cuda((cudaError_t)e, function, "launching the kernels");
         else status = gpul__histogram_check_edges(function, &problem);
@@ -6631,8 +6646,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     if (status != GPUL_OK || problem.M == 0 || problem.N == 0 || inner == 0 || outer == 0)
         return gpul__end(&scope, status);
     if (plan.scratch_bytes > 0)
-        status = gpul__between_blocks(&scratch, &counters, &bytes, plan.counters, plan.scratch_bytes,
-                                      gpul__capturing(stream), &scope, stream);
+        status = gpul__between_blocks(&scratch, &counters, &bytes, plan.counters, plan.scratch_bytes, &scope, stream);
     for (at = 0; at < outer * inner && status == GPUL_OK; at += problem.batch) { /* fault: batch-outer */
         const int64_t i_far = at / inner, i_near = at % inner, size = (int64_t)gpul_dtype_size(C->dtype);
         problem.batch = inner - i_near < plan.batch ? inner - i_near : plan.batch; /* fault: batch-last */

@@ -5101,8 +5101,7 @@ static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem
  * plan.tiles, the pieces of a block, are of one output, or of consecutive outputs where each has one. They are
  * all, if all blocks run at once; else those that take the least time: rounds of blocks, times a block's batches of
  * eight rows and one more for its launch, another for passing on results. Blocks that share an output have 128 rows at
- * most: more blocks balance better. In a capture, where partial results would cost nodes, no output of up to eight
- * block tiles (256 KB) is split. */
+ * most: more blocks balance better. */
 static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                             int64_t sms) {
     const int64_t outputs = p->outputs;
@@ -5115,7 +5114,7 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     int64_t piece = gpul__warps * plan->tile_rows * (512 / reducer->element_bytes); /* elements of a block */
     plan->pieces = plan->block_tiles;
     if (p->n < piece) piece = p->n;
-    while (!plan->dense && !p->captured && plan->warps_log2 > 0 && outputs * plan->pieces < sms &&
+    while (!plan->dense && plan->warps_log2 > 0 && outputs * plan->pieces < sms &&
            plan->pieces <= GPUL__REDUCE_THREADS / 2 && piece > (plan->pieces > 1 ? 1024 : 8192)) {
         --plan->warps_log2;
         plan->pieces = (plan->warp_tiles + (1 << plan->warps_log2) - 1) >> plan->warps_log2;
@@ -5147,7 +5146,6 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
         plan->tiles = t;
         if (blocks <= round) break;
     }
-    if (p->captured && !whole && plan->block_tiles <= 8) plan->tiles = plan->block_tiles; /* fault: reduce-captured */
     plan->splits = int32_t(gpul_ceil_div(plan->pieces, plan->tiles));
     plan->output_tiles = whole ? gpul_ceil_div(output_tiles, plan->tiles) : output_tiles;
     plan->blocks = plan->output_tiles * plan->splits;
@@ -5168,11 +5166,10 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
  * these come the levels of the tree over rows of threads, a last wave that is not full, and passing on results. Where
  * rows are so short that each load of a warp meets all of its cache lines, a multiprocessor looks up one line while
  * memory brings 36 bytes. The unit is what a load takes where memory is idle. The constants fit measurements of an H100,
- * of 1900 random problems in all the ways that there are, to 4 % of the best on average. In a capture no output of one
- * block tile is split. */
+ * of 1900 random problems in all the ways that there are, to 4 % of the best on average. */
 struct gpul__columns_key {              /* all that the choice depends on */
     int64_t n, across, row, apart, sms; /* across: threads; row: neighbouring outputs; apart: an output's elements */
-    int32_t each, lanes, element_bytes, partial_bytes, ordered, vector, captured, unused;
+    int32_t each, lanes, element_bytes, partial_bytes, ordered, vector;
 };
 struct gpul__columns_choice {
     int32_t width, one_lane, threads, part, pass_levels; /* threads: of a warp tile; part: of a block tile */
@@ -5235,8 +5232,6 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
                 int32_t at_once = t, deepest = 0;
                 for (; at_once > 1 && at_once * deep * w > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;
                 if (plan->block_tiles > 256 && t < gpul__warps) break;
-                if (key.captured && plan->block_tiles == 1 && t < plan->warp_tiles)
-                    break; /* fault: reduce-captured-columns */
                 if (gpul__columns_bytes(key, GPUL__REDUCE_THREADS, passed, w, deepest) > most)
                     continue; /* fault: reduce-shared */
                 const int32_t level = gpul__log2_above(at_once * deep, 8), serial = 1 << deepest;
@@ -5290,15 +5285,13 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
                                    across,
                                    width,
                                    p->x_reduce[0],
-                                   sms,
+                                   sms, /* fault: reduce-kept-sms */
                                    each,
                                    reducer->lanes,
                                    reducer->element_bytes,
                                    reducer->partial_bytes,
                                    reducer->ordered,
-                                   plan->vector,
-                                   p->captured, /* fault: reduce-kept-captured */
-                                   0};
+                                   plan->vector};
     static thread_local gpul__kept<gpul__columns_key, gpul__columns_choice, 32> kept;
     auto &slot = kept.slot_of(key);
     if (slot.is_new) slot.value = gpul__choose_columns(key, plan, lane);
@@ -5398,26 +5391,46 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
 
 /* ---- workspaces ----
  *
- * Device memory for partial results and counters: a workspace for each of the first streams to reduce on a device. A
- * key names the stream that owns one. */
+ * Device memory for partial results and counters: a workspace for each of the first streams to reduce on a device, and
+ * for each stream of the first captures. A key names the stream that owns one, and its capture. */
 
-alignas(16) static __device__ gpul__workspace gpul__workspaces[GPUL__WORKSPACES];
+constexpr int32_t gpul__all_workspaces = GPUL__WORKSPACES + GPUL__GRAPH_WORKSPACES;
+alignas(16) static __device__ gpul__workspace gpul__workspaces[gpul__all_workspaces];
 /* by device: the address, 0 before it is known; the owners' keys, 0: nobody; and whether a call has it now */
-static std::atomic<int64_t> gpul__workspace_address[64], gpul__workspace_owner[64][GPUL__WORKSPACES];
-static std::atomic<int32_t> gpul__workspace_held[64][GPUL__WORKSPACES];
+static std::atomic<int64_t> gpul__workspace_address[64], gpul__workspace_owner[64][gpul__all_workspaces];
+static std::atomic<int32_t> gpul__workspace_held[64][gpul__all_workspaces];
 
 static inline bool gpul__replace(std::atomic<int64_t> &cell, int64_t expected, int64_t value) {
     return cell.compare_exchange_strong(expected, value);
 }
 
-extern "C" gpul__workspace *gpul__workspace_of(int32_t device, int64_t key) {
-    int32_t k = 0;
+/* Makes the graph the owner, until it and all graphs that are made of it have ended and none of them runs. */
+static void CUDART_CB gpul__workspace_ends(void *owner) {
+    static_cast<std::atomic<int64_t> *>(owner)->store(0); /* fault: workspace-of-graph-kept */
+}
+static bool gpul__workspace_of_graph(cudaGraph_t graph, std::atomic<int64_t> *owner) {
+    cudaUserObject_t object;
+    cudaError_t e = cudaUserObjectCreate(&object, owner, gpul__workspace_ends, 1, cudaUserObjectNoDestructorSync);
+    if (e != cudaSuccess) {
+        owner->store(0);
+    } else {
+        e = cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove);
+        if (e != cudaSuccess) cudaUserObjectRelease(object, 1); /* fault: workspace-of-graph-lost */
+    }
+    if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
+    return e == cudaSuccess;
+}
+
+extern "C" gpul__workspace *gpul__workspace_of(int32_t device, int64_t key, cudaGraph_t graph) {
     if (device < 0 || device >= 64) return 0;
     std::atomic<int64_t> *const owner = gpul__workspace_owner[device];
-    while (k < GPUL__WORKSPACES && owner[k].load() != key) ++k;
-    if (k == GPUL__WORKSPACES)
-        for (k = 0; k < GPUL__WORKSPACES && !gpul__replace(owner[k], 0, key);) ++k;
-    if (k == GPUL__WORKSPACES) return 0;
+    const int32_t begin = graph ? GPUL__WORKSPACES : 0, end = graph ? gpul__all_workspaces : GPUL__WORKSPACES;
+    int32_t k = begin;
+    while (k < end && owner[k].load() != key) ++k;
+    if (k == end) {
+        for (k = begin; k < end && !gpul__replace(owner[k], 0, key);) ++k;
+        if (k == end || (graph && !gpul__workspace_of_graph(graph, &owner[k]))) return 0;
+    }
     void *address = reinterpret_cast<void *>(intptr_t(gpul__workspace_address[device].load()));
     if (!address) {
         const cudaError_t e = cudaGetSymbolAddress(&address, gpul__workspaces);
@@ -5441,7 +5454,7 @@ extern "C" void gpul__workspace_leave(int32_t device, gpul__workspace *workspace
 extern "C" int32_t gpul__workspaces_pass(int64_t key, int64_t to) {
     int32_t count = 0;
     for (int32_t device = 0; device < 64; ++device)
-        for (int32_t k = 0; k < GPUL__WORKSPACES; ++k)
+        for (int32_t k = 0; k < GPUL__WORKSPACES; ++k) /* a graph's stay its own */
             count += gpul__replace(gpul__workspace_owner[device][k], key, to);
     return count;
 }
@@ -11830,9 +11843,12 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     t.dtype = v.problem.dtype;
     t.form = t.two || t.dtype == GPUL_F32 ? 0 : (v.problem.a_col == 1 ? 0 : 1) | (v.problem.b_row == 1 ? 0 : 2);
     t.stacked = (v.problem.a_batch ? 1 : 0) | (v.problem.b_batch ? 2 : 0);
+    /* Each cluster has a work tile: the last launch of a stack may have fewer than the plan's blocks take. */
+    const int64_t most = int64_t(t.work_tiles) * plan.cluster;
+    const int64_t blocks = plan.blocks < most ? plan.blocks : most;
     t.plain = plan.splits == 1 && t.alpha == 1 && t.beta == 0 && !v.problem.bias && !v.problem.activation;
     return gpul__launch_clusters(v.plan.device, v.plan.cluster, gpul__tensor_functions[v.plan.tile],
-                                 gpul__dim(uint32_t(v.plan.blocks)), gpul__dim(gpul__tensor_threads),
+                                 gpul__dim(uint32_t(blocks)), gpul__dim(gpul__tensor_threads),
                                  gpul__tensor_memory, stream, map[0], map[1], map[2], map[3], v);
 }
 

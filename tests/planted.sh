@@ -291,9 +291,7 @@ plant reduce-broken-vectors test_reduce:test_gaps expression 'raw.v[w] & behind'
 plant reduce-transposed test_reduce:test_shapes expression '0x7632' '0x5410'
 plant reduce-close-shifted test_reduce:test_close_rows expression 'p[r]' 'gpul__align_down(p[r])'
 plant reduce-shared test_reduce:test_plans without
-plant reduce-captured test_graph:test_scratch without
-plant reduce-captured-columns test_graph:test_scratch without
-plant reduce-kept-captured test_reduce:test_plans_kept expression 'p->captured' '0'
+plant reduce-kept-sms test_reduce:test_plans_kept expression 'sms' '132'
 plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
 plant reduce-rows-groups test_reduce expression 'p.groups' '(gpul__warps >> level)'
 plant reduce-rows-pieces test_reduce expression 'piece << level' 'piece * gpul__warps'
@@ -386,6 +384,10 @@ plant atomic-extreme test_launch:test_atomics expression 'larger ? value > now :
 plant view-from-end test_views:test_slice expression 'index + n' 'index'
 plant view-end test_views:test_slice expression 'stop == GPUL_END' '0'
 plant permute-twice test_views:test_permute expression 'at[axis] >= 0' '0'
+plant workspace-of-graph-kept test_graph:test_forks without
+plant workspace-of-graph-lost test_graph:test_workspace_refused without
+plant workspace-of-captures-shared test_graph:test_graphs_of_a_stream expression 'number * 0x9e3779b97f4a7c15u' '1'
+plant workspace-of-graph-and-stream test_graph:test_forks expression 'key, graph' 'key, NULL'
 plant workspace-held test_errors:test_threads_of_one_stream expression 'gpul__workspace_held[device][k].exchange(1)' '0'
 plant launch-not-permitted test_errors:test_permission without
 plant launch-permission test_errors:test_shared_memory_of_threads expression 'shared.most' 'shared.bytes'

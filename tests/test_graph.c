@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Graphs: every operation captures and replays on changed data; what a graph cannot hold; errors and failing calls. */
+#define GPULITE__KERNELS /* how many workspaces there are, which is private */
 #include "check.h"
 
 enum { ROWS = 37, COLS = 53, LONG = 70001, BINS = 17, MANY_BINS = 70000 };
@@ -163,7 +164,7 @@ static gpul_status step_gemm_ex(stage *g, gpul_array *out, int arg, gpul_stream 
     return status != GPUL_OK ? status : gpul_gemm_ex(out, 1, &g->a, &t, 0, &options, s);
 }
 
-/* `scratch`: whether the graph allocates. Where it need not, neither time nor memory goes into that. */
+/* `scratch`: whether the graph allocates. Where a workspace will do, neither time nor memory goes into that. */
 typedef struct step {
     const char *name;
     gpul_status (*enqueue)(stage *, gpul_array *out, int arg, gpul_stream);
@@ -199,23 +200,23 @@ static const step steps[] = {
     {"gemv", step_gemv, 0, GPUL_F32, ROWS, 0, 0, 0},
     {"gemv, beta", step_gemv_add, 0, GPUL_F32, ROWS, 0, 0, 0},
     {"gemv, transposed", step_gemv_turned, 0, GPUL_F32, COLS, 0, 0, 0},
-    {"sum", step_reduce, GPUL_SUM, GPUL_F32, 0, 0, 0, 1},
-    {"prod", step_reduce, GPUL_PROD, GPUL_F32, 0, 0, 0, 1},
-    {"min", step_reduce, GPUL_MIN, GPUL_F32, 0, 0, 0, 1},
-    {"max", step_reduce, GPUL_MAX, GPUL_F32, 0, 0, 0, 1},
-    {"abs-sum", step_reduce, GPUL_ABS_SUM, GPUL_F32, 0, 0, 0, 1},
-    {"sum-sq", step_reduce, GPUL_SUM_SQ, GPUL_F64, 0, 0, 0, 1},
-    {"mean", step_reduce, GPUL_MEAN, GPUL_F64, 0, 0, 0, 1},
-    {"var", step_reduce, GPUL_VAR, GPUL_F64, 0, 0, 0, 1},
-    {"argmin", step_reduce, GPUL_ARGMIN, GPUL_I64, 0, 0, 0, 1},
-    {"argmax", step_reduce, GPUL_ARGMAX, GPUL_I64, 0, 0, 0, 1},
-    {"count-nonzero", step_reduce, GPUL_COUNT_NONZERO, GPUL_I64, 0, 0, 0, 1},
+    {"sum", step_reduce, GPUL_SUM, GPUL_F32, 0, 0, 0, 0},
+    {"prod", step_reduce, GPUL_PROD, GPUL_F32, 0, 0, 0, 0},
+    {"min", step_reduce, GPUL_MIN, GPUL_F32, 0, 0, 0, 0},
+    {"max", step_reduce, GPUL_MAX, GPUL_F32, 0, 0, 0, 0},
+    {"abs-sum", step_reduce, GPUL_ABS_SUM, GPUL_F32, 0, 0, 0, 0},
+    {"sum-sq", step_reduce, GPUL_SUM_SQ, GPUL_F64, 0, 0, 0, 0},
+    {"mean", step_reduce, GPUL_MEAN, GPUL_F64, 0, 0, 0, 0},
+    {"var", step_reduce, GPUL_VAR, GPUL_F64, 0, 0, 0, 0},
+    {"argmin", step_reduce, GPUL_ARGMIN, GPUL_I64, 0, 0, 0, 0},
+    {"argmax", step_reduce, GPUL_ARGMAX, GPUL_I64, 0, 0, 0, 0},
+    {"count-nonzero", step_reduce, GPUL_COUNT_NONZERO, GPUL_I64, 0, 0, 0, 0},
     {"mean along axis 0", step_reduce_axis, 0, GPUL_F32, COLS, 0, 0, 0},
     {"mean along axis 1", step_reduce_axis, 1, GPUL_F32, ROWS, 0, 0, 0},
     {"gemv, long rows", step_gemv_long, 0, GPUL_F32, 7, 0, 0, 0},
     {"sum along long rows", step_reduce_long, 1, GPUL_F32, 7, 0, 0, 0},
-    {"sum along long columns", step_reduce_long, 0, GPUL_F32, 7, 0, 0, 1},
-    {"dot", step_dot, 0, GPUL_F32, 0, 0, 0, 1},
+    {"sum along long columns", step_reduce_long, 0, GPUL_F32, 7, 0, 0, 0},
+    {"dot", step_dot, 0, GPUL_F32, 0, 0, 0, 0},
     {"histogram", step_histogram, 0, GPUL_I32, BINS, 0, 0, 0},
     {"histogram, many bins", step_histogram, 0, GPUL_I64, MANY_BINS, 0, 0, 0},
     {"histogram_ex, accumulate", step_histogram_ex, 4, GPUL_I64, BINS, 0, 0, 0},
@@ -226,8 +227,8 @@ static const step steps[] = {
     {"matmul, float64", step_matmul, 1, GPUL_F64, ROWS, ROWS, 0, 0},
     {"matmul, float16", step_matmul, 2, GPUL_F16, ROWS, ROWS, 0, 0},
     {"matmul, bfloat16", step_matmul, 3, GPUL_BF16, ROWS, ROWS, 0, 0},
-    {"gemm, long K", step_gemm_long, 0, GPUL_F32, 1, 1, 0, 1},
-    {"gemm_ex, TF32", step_gemm_ex, GPUL_MATH_TF32, GPUL_F32, ROWS, ROWS, 0, 1},
+    {"gemm, long K", step_gemm_long, 0, GPUL_F32, 1, 1, 0, 0},
+    {"gemm_ex, TF32", step_gemm_ex, GPUL_MATH_TF32, GPUL_F32, ROWS, ROWS, 0, 0},
     {"gemm_ex, emulated", step_gemm_ex, GPUL_MATH_EMULATED, GPUL_F32, ROWS, ROWS, 0, 0},
 };
 
@@ -237,15 +238,11 @@ static void step_output(const step *p, gpul_array *out) {
     else CHECK_OK(gpul_device_array(out, p->dtype, shape, NULL));
 }
 
-/* How many nodes of the step's graph allocate */
-static int allocations(const step *p, stage *g, gpul_array *out, gpul_stream s) {
-    cudaGraph_t graph = NULL;
-    cudaGraphNode_t nodes[64];
+/* How many nodes of a graph allocate */
+static int allocations_in(cudaGraph_t graph) {
+    cudaGraphNode_t nodes[256];
     size_t n = COUNT_OF(nodes);
     int found = 0;
-    CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
-    CHECK_OK(p->enqueue(g, out, p->arg, s));
-    CHECK_CUDA(cudaStreamEndCapture(s, &graph));
     CHECK_CUDA(cudaGraphGetNodes(graph, nodes, &n));
     CHECK(n > 0 && n <= COUNT_OF(nodes));
     for (size_t k = 0; k < n; k++) {
@@ -253,6 +250,17 @@ static int allocations(const step *p, stage *g, gpul_array *out, gpul_stream s) 
         CHECK_CUDA(cudaGraphNodeGetType(nodes[k], &type));
         found += type == cudaGraphNodeTypeMemAlloc;
     }
+    return found;
+}
+
+/* How many nodes of the step's graph allocate */
+static int allocations(const step *p, stage *g, gpul_array *out, gpul_stream s) {
+    cudaGraph_t graph = NULL;
+    int found;
+    CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+    CHECK_OK(p->enqueue(g, out, p->arg, s));
+    CHECK_CUDA(cudaStreamEndCapture(s, &graph));
+    found = allocations_in(graph);
     CHECK_CUDA(cudaGraphDestroy(graph));
     return found;
 }
@@ -638,66 +646,174 @@ static void test_destroyed(void) {
 }
 #endif
 
-/* Reductions put no allocation into a graph where one block may take all of an output: as much as their contract
- * says. */
-static void test_scratch(void) {
-    static const struct {
-        int64_t rows, cols;
-        int32_t axis, allocates;
-    } cases[] = {{1, 32768, 1, 0}, {1, 32769, 1, 1}, {3, 30000, 1, 0},  {40, 5000, GPUL_ALL_AXES, 1},
-                 {4096, 7, 0, 0},  {4097, 7, 0, 1},  {4000, 300, 0, 0}, {4096, 2000, 0, 0},
-                 {100, 100, 1, 0}, {100, 100, 0, 0}, {1, 1, 0, 0},      {180, 180, GPUL_ALL_AXES, 0},
-                 {2000, 20, 0, 0}, {60000, 2, 0, 1}};
-    gpul_stream s = NULL;
-    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
-    check_sms(4); /* for one plan on any GPU */
-    for (int c = 0; c < COUNT_OF(cases); c++) {
-        const int64_t n = cases[c].rows * cases[c].cols;
-        const int64_t outputs = cases[c].axis == 0 ? cases[c].cols : cases[c].axis == 1 ? cases[c].rows : 1;
-        double *const host = (double *)malloc((size_t)n * 8), *const want = (double *)malloc((size_t)outputs * 8);
-        double *const got = (double *)malloc((size_t)outputs * 8);
-        gpul_array x = GPUL_ZERO, out = GPUL_ZERO;
-        cudaGraph_t graph = NULL;
-        cudaGraphExec_t exec = NULL;
-        cudaGraphNode_t nodes[8];
-        size_t count = COUNT_OF(nodes), allocations = 0;
-        for (int64_t i = 0; i < n; i++) host[i] = rng_signed();
-        CHECK_OK(gpul_to_device(&x, host, GPUL_F64, gpul_2d(cases[c].rows, cases[c].cols), NULL));
-        CHECK_OK(
-            gpul_device_array(&out, GPUL_F64, cases[c].axis == GPUL_ALL_AXES ? gpul_0d() : gpul_1d(outputs), NULL));
-        CHECK_OK(gpul_device_synchronize());
-        CHECK_OK(gpul_reduce(&out, &x, GPUL_SUM, cases[c].axis, s));
-        CHECK_OK(gpul_copy_to_host(want, &out, s));
-        CHECK_OK(gpul_fill(&out, 7, s));
-        CHECK_OK(gpul_stream_synchronize(s));
-        CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
-        CHECK_OK(gpul_reduce(&out, &x, GPUL_SUM, cases[c].axis, s));
-        CHECK_CUDA(cudaStreamEndCapture(s, &graph));
-        CHECK_CUDA(cudaGraphGetNodes(graph, nodes, &count));
-        for (size_t i = 0; i < count && i < COUNT_OF(nodes); i++) {
-            enum cudaGraphNodeType type;
-            CHECK_CUDA(cudaGraphNodeGetType(nodes[i], &type));
-            allocations += type == cudaGraphNodeTypeMemAlloc;
-        }
-        if (allocations != (size_t)cases[c].allocates)
-            FAIL("%lld x %lld, axis %d: %d allocations in the graph", (long long)cases[c].rows,
-                 (long long)cases[c].cols, (int)cases[c].axis, (int)allocations);
-        CHECK_CUDA(cudaGraphInstantiateWithFlags(&exec, graph, 0));
-        CHECK_CUDA(cudaGraphLaunch(exec, s));
-        CHECK_OK(gpul_copy_to_host(got, &out, s));
-        CHECK_OK(gpul_stream_synchronize(s));
-        CHECK_BYTES(got, want, (size_t)outputs * 8);
-        CHECK_CUDA(cudaGraphExecDestroy(exec));
-        CHECK_CUDA(cudaGraphDestroy(graph));
-        CHECK_OK(gpul_free(&x));
-        CHECK_OK(gpul_free(&out));
-        free(host);
-        free(want);
-        free(got);
+/* ---- workspaces of captures ---- */
+
+enum { FORKS = 40 }; /* more than there are workspaces for captures */
+typedef struct forks {
+    gpul_stream s[FORKS];
+    gpul_array x[FORKS], sum[FORKS];
+} forks;
+
+static void forks_open(forks *f) {
+    memset(f, 0, sizeof *f);
+    for (int k = 0; k < FORKS; k++) {
+        CHECK_OK(gpul_stream_create(&f->s[k], GPUL_STREAM_NON_BLOCKING));
+        CHECK_OK(gpul_full(&f->x[k], GPUL_F32, gpul_1d(LONG), k, NULL));
+        CHECK_OK(gpul_full(&f->sum[k], GPUL_F64, gpul_0d(), -1, NULL));
     }
-    check_sms(0);
-    CHECK_OK(gpul_stream_destroy(&s));
+    CHECK_OK(gpul_device_synchronize());
 }
+static gpul_status forks_sum(forks *f, int k, gpul_stream s) {
+    return gpul_reduce(&f->sum[k], &f->x[k], GPUL_SUM, GPUL_ALL_AXES, s);
+}
+/* Checks the first `count` sums, and takes them back. */
+static void forks_check(forks *f, int count) {
+    CHECK_OK(gpul_device_synchronize());
+    for (int k = 0; k < count; k++) {
+        double got = -2;
+        CHECK_OK(gpul_get(&got, &f->sum[k], NULL, NULL));
+        CHECK_NEAR(got, (double)k * LONG, 0);
+        CHECK_OK(gpul_fill(&f->sum[k], -1, NULL));
+    }
+    CHECK_OK(gpul_device_synchronize());
+}
+static void forks_close(forks *f) {
+    for (int k = 0; k < FORKS; k++) {
+        CHECK_OK(gpul_free_all(&f->x[k], &f->sum[k]));
+        CHECK_OK(gpul_stream_destroy(&f->s[k]));
+    }
+}
+/* One graph: a sum on each of the first `count` streams, which are captured together. Returns how many allocate. */
+static int forks_capture(forks *f, int count, cudaGraphExec_t *exec) {
+    cudaGraph_t graph = NULL;
+    int found;
+    CHECK_CUDA(cudaStreamBeginCapture(f->s[0], cudaStreamCaptureModeThreadLocal));
+    for (int k = 1; k < count; k++) CHECK_OK(gpul_stream_wait(f->s[k], f->s[0]));
+    for (int k = 0; k < count; k++) CHECK_OK(forks_sum(f, k, f->s[k]));
+    for (int k = 1; k < count; k++) CHECK_OK(gpul_stream_wait(f->s[0], f->s[k]));
+    CHECK_CUDA(cudaStreamEndCapture(f->s[0], &graph));
+    found = allocations_in(graph);
+    CHECK_CUDA(cudaGraphInstantiateWithFlags(exec, graph, 0));
+    CHECK_CUDA(cudaGraphDestroy(graph));
+    return found;
+}
+/* As many streams as there are workspaces for, once graphs that have ended have left them, which takes CUDA a moment */
+static int forks_that_allocate(forks *f, int count) {
+    int found = count;
+    for (int tries = 0; tries < 200 && found > 0; tries++) {
+        cudaGraphExec_t exec = NULL;
+        const double begin = gpul_host_seconds();
+        found = forks_capture(f, count, &exec);
+        CHECK_CUDA(cudaGraphExecDestroy(exec));
+        while (found > 0 && gpul_host_seconds() < begin + 0.01) {}
+    }
+    return found;
+}
+
+/* The first reduction of the program lies in a capture. */
+static void test_first(void) {
+    static forks f;
+    cudaGraphExec_t exec = NULL;
+    forks_open(&f);
+    CHECK_INT(forks_capture(&f, 2, &exec), 0);
+    for (int round = 0; round < 3; round++) {
+        CHECK_CUDA(cudaGraphLaunch(exec, f.s[round]));
+        forks_check(&f, 2);
+    }
+    CHECK_CUDA(cudaGraphExecDestroy(exec));
+    forks_close(&f);
+}
+
+/* Each stream of a capture has a workspace of its own, as long as there are some, and the other streams allocate. */
+static void test_forks(void) {
+    static forks f;
+    cudaGraphExec_t exec = NULL;
+    forks_open(&f);
+    CHECK_INT(forks_that_allocate(&f, GPUL__GRAPH_WORKSPACES), 0);
+    CHECK_INT(forks_that_allocate(&f, GPUL__GRAPH_WORKSPACES), 0); /* those of the first graph are free again */
+    for (int tries = 0, found = FORKS; tries < 200 && found != FORKS - GPUL__GRAPH_WORKSPACES; tries++) {
+        const double begin = gpul_host_seconds();
+        if (exec != NULL) CHECK_CUDA(cudaGraphExecDestroy(exec));
+        found = forks_capture(&f, FORKS, &exec);
+        while (gpul_host_seconds() < begin + 0.01) {}
+        if (tries == 199) FAIL("%d of %d streams of a capture allocate", found, (int)FORKS);
+    }
+    for (int round = 0; round < 5; round++) {
+        CHECK_CUDA(cudaGraphLaunch(exec, f.s[round]));
+        forks_check(&f, FORKS);
+    }
+    CHECK_CUDA(cudaGraphExecDestroy(exec));
+    forks_close(&f);
+}
+
+/* Graphs of one stream may run beside each other: each has a workspace of its own, until it has ended. */
+static void test_graphs_of_a_stream(void) {
+    static forks f;
+    gpul_graph graphs[GPUL__GRAPH_WORKSPACES];
+    cudaGraphExec_t exec = NULL;
+    forks_open(&f);
+    CHECK_INT(forks_that_allocate(&f, GPUL__GRAPH_WORKSPACES), 0);
+    CHECK_OK(gpul_device_synchronize());
+    for (int k = 0; k < COUNT_OF(graphs); k++) {
+        graphs[k] = NULL;
+        CHECK_OK(gpul_graph_begin(f.s[0]));
+        CHECK_OK(forks_sum(&f, k, f.s[0]));
+        CHECK_OK(gpul_graph_end(&graphs[k], f.s[0]));
+    }
+    for (int round = 0; round < 5; round++) {
+        for (int k = 0; k < COUNT_OF(graphs); k++) CHECK_OK(gpul_graph_launch(graphs[k], f.s[(k + round) % FORKS]));
+        forks_check(&f, COUNT_OF(graphs));
+    }
+    for (int k = 1; k < COUNT_OF(graphs); k++) { /* while they run */
+        CHECK_OK(gpul_graph_launch(graphs[k], f.s[k]));
+        CHECK_OK(gpul_graph_free(&graphs[k]));
+    }
+#ifdef GPULITE_CPU_STANDIN /* which runs nothing yet */
+    CHECK_INT(forks_capture(&f, GPUL__GRAPH_WORKSPACES - 1, &exec), GPUL__GRAPH_WORKSPACES - 1);
+    CHECK_CUDA(cudaGraphExecDestroy(exec));
+#endif
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_INT(forks_that_allocate(&f, GPUL__GRAPH_WORKSPACES - 1), 0); /* all but that of the first graph */
+    CHECK(forks_capture(&f, GPUL__GRAPH_WORKSPACES, &exec) >= 1);
+    CHECK_CUDA(cudaGraphExecDestroy(exec));
+    CHECK_OK(gpul_graph_launch(graphs[0], f.s[1]));
+    forks_check(&f, COUNT_OF(graphs));
+    CHECK_OK(gpul_graph_free(&graphs[0]));
+    for (int k = 0; k < 2 * GPUL__GRAPH_WORKSPACES; k++) { /* a capture that is lost keeps none */
+        gpul_graph none = NULL;
+        int32_t done;
+        CHECK_OK(gpul_graph_begin(f.s[0]));
+        CHECK_OK(forks_sum(&f, k % FORKS, f.s[0]));
+        CHECK(gpul_stream_query(&done, f.s[0]) != GPUL_OK);
+        CHECK(gpul_graph_end(&none, f.s[0]) != GPUL_OK);
+    }
+    CHECK_INT(forks_that_allocate(&f, GPUL__GRAPH_WORKSPACES), 0);
+    forks_close(&f);
+}
+
+#ifdef GPULITE_CPU_STANDIN
+/* Where CUDA does not keep a workspace for a graph, the graph allocates, and nobody keeps the workspace. */
+static void test_workspace_refused(void) {
+    static const char *const calls[] = {"cudaStreamGetCaptureInfo", "cudaUserObjectCreate",
+                                        "cudaGraphRetainUserObject"};
+    static forks f;
+    cudaGraphExec_t exec = NULL;
+    forks_open(&f);
+    for (int c = 0; c < COUNT_OF(calls); c++)
+        for (int k = 0; k < GPUL__GRAPH_WORKSPACES; k++) {
+            standin_fail(calls[c], 1, cudaErrorUnknown, STANDIN_ONCE);
+            CHECK_INT(forks_capture(&f, 1, &exec), 1);
+            CHECK_INT(standin_failed(), 1);
+            standin_fail_clear();
+            CHECK_CUDA(cudaGraphLaunch(exec, f.s[1]));
+            forks_check(&f, 1);
+            CHECK_CUDA(cudaGraphExecDestroy(exec));
+        }
+    CHECK_INT(forks_capture(&f, GPUL__GRAPH_WORKSPACES, &exec), 0);
+    CHECK_CUDA(cudaGraphExecDestroy(exec));
+    forks_close(&f);
+}
+#endif
 
 static void test_errors(void) {
     gpul_stream s = NULL, t = NULL;
@@ -804,6 +920,7 @@ static void test_endings(void) {
 
 int main(void) {
     check_begin("graph");
+    RUN(test_first); /* before any other reduction */
     RUN(test_steps);
     RUN(test_whole);
     RUN(test_beside);
@@ -812,9 +929,11 @@ int main(void) {
     RUN(test_refusals);
     RUN(test_timer_refusals);
     RUN(test_null_stream);
-    RUN(test_scratch);
+    RUN(test_forks);
+    RUN(test_graphs_of_a_stream);
     RUN(test_errors);
 #ifdef GPULITE_CPU_STANDIN
+    RUN(test_workspace_refused);
     RUN(test_endings);
     RUN(test_far_copies);
     RUN(test_destroyed);

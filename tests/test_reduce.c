@@ -1267,7 +1267,6 @@ static void test_plans(void) {
             p.y = (const void *)(uintptr_t)(8192 + (rng_below(2) ? 0 : size * rng_below(33)));
             p.y_stride = rng_below(4) ? 1 : 3;
         }
-        p.captured = rng_below(4) == 0;
         memset(&plan, 0xaa, sizeof plan);
         memset(&again, 0x55, sizeof again);
         status = gpul__plan_reduction(&plan, &p, r, &machine);
@@ -1300,7 +1299,7 @@ static void test_plans(void) {
                    plan.groups << plan.warps_log2 <= 8 &&
                    (plan.warp_tiles <= 1 << plan.warps_log2) == (plan.pieces == 1) &&
                    plan.pieces == (p.n == 0 ? 1 : (plan.warp_tiles + (1 << plan.warps_log2) - 1) >> plan.warps_log2) &&
-                   (plan.pieces == plan.block_tiles || (plan.pieces <= 256 && !p.captured && !plan.dense));
+                   (plan.pieces == plan.block_tiles || (plan.pieces <= 256 && !plan.dense));
             spread += plan.pieces > plan.block_tiles;
             good = good && plan.tiles >= 1 && plan.tiles <= 32;
             if (plan.pieces == 1) { /* of outputs that follow each other: 256 threads have one result each */
@@ -1347,8 +1346,6 @@ static void test_plans(void) {
         good =
             good && (plan.splits == 1 || plan.kernel != GPUL__REDUCE_ROWS || plan.partials == p.outputs * plan.pieces);
         good = good && (plan.splits == 1 || plan.kernel != GPUL__REDUCE_COLUMNS || plan.partials == each * plan.blocks);
-        good = good && (!p.captured || plan.splits == 1 ||
-                        plan.block_tiles > (plan.kernel == GPUL__REDUCE_ROWS ? 8 : 1)); /* as the contract says */
         shared_out += plan.splits > 1;
         if (p.y && plan.y_vector) good = good && (p.y_stride == 1 || p.n <= 1) && (uintptr_t)p.y % 16 == 0;
         /* alignment: of the first vector of some outputs, and of some elements by columns */
@@ -1407,7 +1404,7 @@ static void test_plans_kept(void) {
             }
             for (int j = 0; j < 2; j++) {
                 gpul__reduce_plan plan;
-                p->captured = pass == j; /* a capture may split fewer outputs */
+                machine.sms = pass == j ? 16 : 132; /* which splits other outputs */
                 CHECK_INT(gpul__plan_reduction(&plan, p, r, &machine), 0);
                 if (pass == 0) plans[k][j] = plan;
                 else if (memcmp(&plan, &plans[k][1 - j], sizeof plan) != 0) {

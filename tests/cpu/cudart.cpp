@@ -234,6 +234,7 @@ struct State {
     std::set<cudaEvent_t> events;
     std::set<cudaGraph_t> graphs;
     std::set<cudaGraphExec_t> execs;
+    std::set<cudaUserObject_t> objects;
     std::set<Pool *> pools;
     std::map<Address, std::pair<size_t, unsigned>> registered;
     std::map<Address, size_t> variables;
@@ -2498,8 +2499,9 @@ struct Node {
 
 struct Graph {
     std::vector<Node> nodes;
-    std::vector<Address> memory; /* addresses that its allocation nodes own */
-    bool auto_free = false;      /* cudaGraphInstantiateFlagAutoFreeOnLaunch */
+    std::vector<Address> memory;                  /* addresses that its allocation nodes own */
+    bool auto_free = false;                       /* cudaGraphInstantiateFlagAutoFreeOnLaunch */
+    std::map<cudaUserObject_t, unsigned> objects; /* and references to each */
     ~Graph();
 };
 
@@ -2524,10 +2526,27 @@ struct Capture {
     pthread_t thread;
     std::shared_ptr<Graph> graph;
     std::vector<Stream *> members;
+    cudaGraph_t handle = nullptr; /* which cudaStreamGetCaptureInfo gave out */
 };
 std::vector<Capture *> captures;
 
+} /* namespace */
+struct CUuserObject_st {
+    void *pointer;
+    cudaHostFn_t destroy;
+    u64 references;
+};
+namespace {
+void release(cudaUserObject_t object, u64 count) {
+    object->references -= count;
+    if (object->references > 0) return;
+    object->destroy(object->pointer);
+    g->objects.erase(object);
+    delete object;
+}
+
 Graph::~Graph() {
+    for (const auto &o : objects) release(o.first, o.second);
     for (Address a : memory) {
         Allocation *found = allocation_at(reinterpret_cast<void *>(a));
         if (found && found->start == a) forget(found, "the end of its graph");
@@ -4098,12 +4117,14 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flag
     ENTER(NORMAL);
     RETURN(make_stream(stream, flags, priority));
 }
+static void discard(cudaGraph_t graph);
 static void end_capture(Capture *c) {
     for (Stream *s : c->members) {
         s->capture = nullptr;
         s->tails.clear();
     }
     captures.erase(std::find(captures.begin(), captures.end(), c));
+    if (c->handle) discard(c->handle);
     delete c;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -4186,6 +4207,10 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
     ENTER(NORMAL);
     STREAM(s, stream);
     if (!id) RETURN(cudaErrorInvalidValue);
+    if (s->capture) { /* likewise */
+        invalidate(s->capture);
+        RETURN(cudaErrorStreamCaptureUnsupported);
+    }
     *id = s->id;
     RETURN(cudaSuccess);
 }
@@ -4355,11 +4380,17 @@ struct CUgraphNode_st {
 struct CUgraph_st {
     std::shared_ptr<Graph> graph;
     std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+    bool captured = false; /* into, by streams: the program has it when they are done */
 };
 struct CUgraphExec_st {
     std::shared_ptr<Graph> graph;
     int device;
 };
+static void discard(cudaGraph_t graph) {
+    g->graphs.erase(graph);
+    delete graph;
+}
+static bool is_whole(cudaGraph_t graph) { return g->graphs.count(graph) && !graph->captured; }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
     ENTER(NORMAL);
@@ -4406,15 +4437,16 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out) {
     if (e == cudaSuccess && std::find(reached.begin(), reached.end(), false) != reached.end()) {
         e = cudaErrorStreamCaptureUnjoined;
     }
-    std::shared_ptr<Graph> graph = c->graph;
-    end_capture(c);
     if (e == cudaSuccess) {
-        CUgraph_st *made = new CUgraph_st;
-        made->graph = graph;
-        for (const Node &n : graph->nodes) made->nodes.emplace_back(new CUgraphNode_st{n.type});
+        CUgraph_st *made = c->handle ? c->handle : new CUgraph_st;
+        c->handle = nullptr;
+        made->graph = c->graph;
+        made->captured = false;
+        for (const Node &n : c->graph->nodes) made->nodes.emplace_back(new CUgraphNode_st{n.type});
         g->graphs.insert(made);
         *out = made;
     }
+    end_capture(c);
     RETURN(e);
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
@@ -4433,14 +4465,23 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
     ENTER(NORMAL);
     if (!status) RETURN(cudaErrorInvalidValue);
     STREAM(s, stream);
-    if (graph || dependencies || edges || count) {
-        say("standin: cudaStreamGetCaptureInfo gives the status and the id of a capture only");
+    if (dependencies || edges || count) {
+        say("standin: cudaStreamGetCaptureInfo gives the status, the id and the graph of a capture only");
         RETURN(cudaErrorNotSupported);
     }
+    if (is_legacy(s) && captured_beside(s)) RETURN(cudaErrorStreamCaptureImplicit);
     *status = !s->capture           ? cudaStreamCaptureStatusNone
               : s->capture->invalid ? cudaStreamCaptureStatusInvalidated
                                     : cudaStreamCaptureStatusActive;
-    if (id && s->capture) *id = s->capture->id;
+    if (!s->capture || s->capture->invalid) RETURN(cudaSuccess);
+    if (id) *id = s->capture->id;
+    if (graph && !s->capture->handle) {
+        s->capture->handle = new CUgraph_st;
+        s->capture->handle->graph = s->capture->graph;
+        s->capture->handle->captured = true;
+        g->graphs.insert(s->capture->handle);
+    }
+    if (graph) *graph = s->capture->handle;
     RETURN(cudaSuccess);
 }
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
@@ -4453,7 +4494,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags) {
     ENTER(NORMAL);
-    if (!out || !g->graphs.count(graph)) RETURN(cudaErrorInvalidValue);
+    if (!out || !is_whole(graph)) RETURN(cudaErrorInvalidValue);
     if (flags &
         ~static_cast<unsigned long long>(cudaGraphInstantiateFlagUpload | cudaGraphInstantiateFlagUseNodePriority |
                                          cudaGraphInstantiateFlagAutoFreeOnLaunch)) {
@@ -4488,7 +4529,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
 }
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
     ENTER(NORMAL);
-    if (!count || !g->graphs.count(graph)) RETURN(cudaErrorInvalidValue);
+    if (!count || !is_whole(graph)) RETURN(cudaErrorInvalidValue);
     size_t have = graph->nodes.size();
     if (nodes) {
         for (size_t i = 0; i < *count; i++) nodes[i] = i < have ? graph->nodes[i].get() : nullptr;
@@ -4506,14 +4547,54 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *t
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     ENTER(NEEDS_DEVICE);
-    if (!g->graphs.erase(graph)) RETURN(cudaErrorInvalidValue);
-    delete graph;
+    if (!is_whole(graph)) RETURN(cudaErrorInvalidValue);
+    discard(graph);
     RETURN(Call::lost());
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
     ENTER(NEEDS_DEVICE);
     if (!g->execs.erase(exec)) RETURN(cudaErrorInvalidValue);
     delete exec;
+    RETURN(Call::lost());
+}
+
+/* User objects: what a graph refers to ends with the last of it, of what was made of it, and of what runs */
+cudaError_t cudaUserObjectCreate(cudaUserObject_t *out, void *pointer, cudaHostFn_t destroy, unsigned references,
+                                 unsigned flags) {
+    ENTER(NORMAL);
+    if (!out || !destroy || !references || references > 2147483647u || flags != cudaUserObjectNoDestructorSync)
+        RETURN(cudaErrorInvalidValue);
+    *out = new CUuserObject_st{pointer, destroy, references};
+    g->objects.insert(*out);
+    RETURN(cudaSuccess);
+}
+cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
+    ENTER(NORMAL);
+    if (!g->objects.count(object) || !count) RETURN(cudaErrorInvalidValue);
+    object->references += count;
+    RETURN(cudaSuccess);
+}
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
+    ENTER(NEEDS_DEVICE);
+    if (!g->objects.count(object) || !count || count > object->references) RETURN(cudaErrorInvalidValue);
+    release(object, count);
+    RETURN(Call::lost());
+}
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count, unsigned flags) {
+    ENTER(NORMAL);
+    if (!g->graphs.count(graph) || !g->objects.count(object) || !count || flags > cudaGraphUserObjectMove)
+        RETURN(cudaErrorInvalidValue);
+    if (flags != cudaGraphUserObjectMove) object->references += count;
+    graph->graph->objects[object] += count;
+    RETURN(cudaSuccess);
+}
+cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {
+    ENTER(NEEDS_DEVICE);
+    if (!g->graphs.count(graph) || !graph->graph->objects.count(object) || !count ||
+        count > graph->graph->objects[object])
+        RETURN(cudaErrorInvalidValue);
+    if ((graph->graph->objects[object] -= count) == 0) graph->graph->objects.erase(object);
+    release(object, count);
     RETURN(Call::lost());
 }
 
