@@ -1531,7 +1531,7 @@ typedef struct gpul__reduce_plan {
     /* the blocks' work: tiles of outputs, and the elements of each shared out among `splits` blocks */
     int32_t splits;
     int64_t output_tiles;
-    int32_t reduce_ndim, dense;          /* rows, short: the problem's; 1: elements of x are contiguous */
+    int32_t dense;                       /* rows, short: 1: elements of x are contiguous */
     int32_t vector, y_vector;            /* rows, short: every access of 16 bytes to x, and to y, is aligned; columns:
                                             vector: neighbours in one access, which is aligned (1) or not (2),
                                             or (3) rows so short that vectors hold several */
@@ -5824,11 +5824,12 @@ static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stre
     if (e == cudaSuccess && capture == cudaStreamCaptureStatusActive) {
         /* No other capture has its number. CUDA does not tell a captured stream's own, but none of them can end. */
         const int32_t of_thread = (uintptr_t)stream > 2 ? 0 : gpul__stream_number(cudaStreamPerThread);
-        const uint64_t handle = of_thread != 0 ? (uint64_t)of_thread : (uint64_t)(uintptr_t)stream;
+        const uint64_t of_stream = (uint64_t)(uintptr_t)stream; /* fault: workspace-of-streams-shared */
+        const uint64_t handle = of_thread != 0 ? (uint64_t)of_thread : of_stream;
         key = (int64_t)(handle + number * 0x9e3779b97f4a7c15u); /* fault: workspace-of-captures-shared */
     } else if (e == cudaSuccess) e = gpul__stream_key(stream, &key);
     gpul__clear_cuda(e);
-    return key == 0 ? NULL : gpul__workspace_of(scope->device, key, graph); /* fault: workspace-of-graph-and-stream */
+    return key == 0 ? NULL : gpul__workspace_of(scope->device, key, graph);
 }
 
 /* Memory for what passes between a launch's blocks: counters, which are zero, and bytes. The stream's own workspace, as

@@ -12,10 +12,10 @@
  * tensor cores, which only an object for sm_90a has.
  *
  *     section       operations                                           dtypes
- *     1 elementwise binary, unary, scale, clip, where, convert, arange,  all; square roots, powers and the like: floats
+ *     1 elementwise binary, unary, scale, clip, where, convert, arange,  all; square roots, exp and the like: floats
  *                   linspace, vecadd, vecmul, copy, fill
- *     2 reductions  sum, prod, min, max, abs-sum, sum-sq, mean, var,     f32 f64 i32 i64 u8; sum, min, max: f16 bf16;
- *                   argmin, argmax, count-nonzero, dot                   dot: f32 f64 only
+ *     2 reductions  sum, prod, min, max, abs-sum, sum-sq, mean, var,     f32 f64 i32 i64 u8; sum, mean, min, max:
+ *                   argmin, argmax, count-nonzero, dot                   f16 bf16; dot: f32 f64 only
  *     3 gemv        gemv                                                 f32 f64
  *     4 histogram   uniform bins, edges, weights                         f32 f64 i32 i64 u8
  *     5 matmul      matmul, gemm, gemm_ex                                f32 f64 f16 bf16
@@ -464,8 +464,7 @@ static __device__ __noinline__ void gpul__store_real(void *out, int64_t i, gpul_
 static __device__ __noinline__ void gpul__store_int(void *out, int64_t i, gpul_dtype dtype, int64_t value) {
     if (dtype == GPUL_I64) static_cast<int64_t *>(out)[i] = value;
     else if (dtype == GPUL_I32) static_cast<int32_t *>(out)[i] = int32_t(value);
-    else if (dtype == GPUL_U8) static_cast<uint8_t *>(out)[i] = uint8_t(value);
-    else gpul__store_real(out, i, dtype, double(value));
+    else static_cast<uint8_t *>(out)[i] = uint8_t(value);
 }
 template <typename T>
 static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, T value) {
@@ -677,7 +676,7 @@ struct gpul__extent {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p), mask = ~(bytes - 1);
         return (at & mask) >= begin && ((at + bytes - 1) & mask) + bytes <= end;
     }
-    /* The largest i for which the aligned words that hold 16 bytes at element i of p end inside */
+    /* The aligned words that hold 16 bytes at element i of p end inside, for each i up to this one. */
     __device__ __forceinline__ int64_t last(const void *p, int size) const {
         return (int64_t(end - reinterpret_cast<uintptr_t>(p)) - 31) / size;
     }
@@ -824,7 +823,6 @@ struct gpul__elementwise_layout {
     uint32_t line;           /* vectors: bits of an element's number in memory, all 0 where a row's first one begins */
     uint32_t used;           /* elements: those threads of a warp that have any; */
     uint32_t block;          /* tiles of a block */
-    int32_t ragged;          /* 1: some tiles lie beyond the ends of rows */
     uint32_t rows;           /* elements of out along the next dimension */
     int32_t repeats;         /* elements: a result is stored so many times, repeat_step[] of out (and others) apart; */
     uint32_t last_repeat;    /* the last time those of the first so many tiles, or columns where */
@@ -1140,8 +1138,9 @@ gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, co
 
 /* Resident blocks that the kernel `vectors` asks for. Operations of your own take as many registers as they need;
  * built-in ones want full occupancy, which is that of the device (CUDA C++ Programming Guide, technical specifications
- * per compute capability), or ptxas refuses. */
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || (__CUDA_ARCH__ / 100) == 10
+ * per compute capability): ptxas ignores more. */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 ||                \
+    __CUDA_ARCH__ == 1030
 #define GPUL__ELEMENTWISE_RESIDENT (2048 / GPUL__ELEMENTWISE_THREADS)
 #else
 #define GPUL__ELEMENTWISE_RESIDENT ((__CUDA_ARCH__ < 800 ? 1024 : 1536) / GPUL__ELEMENTWISE_THREADS)
@@ -1203,7 +1202,7 @@ static __device__ __forceinline__ uint32_t gpul__elementwise_first(const gpul__e
 }
 /* Offsets of a thread's elements; valid[j]: element j exists. Of one that does not, the thread reads another of its own
  * instead: where out is an input, those of other threads may have been written already. False where it has none. (Rows
- * that are ragged are long.) */
+ * of which tiles lie beyond the ends are long.) */
 template <int kItems, int kOperands>
 static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elementwise_layout &v, bool many,
                                                                 gpul__elementwise_position<kItems, kOperands> *position,
@@ -1302,7 +1301,7 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
     constexpr int kM = Tile::kM, kLane = kM > 1 ? 4 / sizeof(T) : 1, kLanes = Tile::kRows / kLane;
     constexpr int kLoads = (kLanes * Tile::kWords + GPUL__ELEMENTWISE_THREADS - 1) / GPUL__ELEMENTWISE_THREADS;
     constexpr int kBatch = kLoads < 8 / kM ? kLoads : 8 / kM;
-    const int none = columns > 0 ? 0 : first; /* read in place of a missing column: no other block writes it */
+    const int none = columns > 0 ? 0 : first; /* read in place of a missing column */
     const bool inside = rows >= kLane && extent.holds(in + int64_t(first) * step, kLane * sizeof(T)) &&
                         extent.holds(in + rows - kLane + int64_t(columns - 1) * step, kLane * sizeof(T));
     GPUL__UNROLL_NOT
@@ -1371,8 +1370,7 @@ struct gpul__elementwise_bounds {
         const int below = int(v.rows) - int(position.row[0]) * high;
         rows = below < high ? below : high;
         columns = left < side ? left : side;
-        first = !early ? 0 : column < 3 ? -column : -3; /* a row's alignment may take columns of the tile before */
-        first = first < columns ? first : columns - 1;
+        first = early && column > 0 ? -3 : 0; /* a row's alignment may take columns of the tile before */
     }
 };
 /* An input of a tile. load() stages it if the plan says so. get() gives a thread's kM columns, from left[] on, of
@@ -1421,6 +1419,9 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
             }
         } else if (v.in[k]) {
             GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
+#ifndef __CUDA_ARCH__ /* other blocks may write what is there; it is not used, and on a GPU the branch costs 3 % */
+                if (left[i] >= bounds.columns) continue;
+#endif
                 GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) {
                     const int x = left[i] + j;
                     const int column = x < bounds.first ? bounds.first : x < bounds.columns ? x : bounds.columns - 1;
@@ -1484,8 +1485,8 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         if (kM > 1) __syncwarp(); /* out may be an input: all lanes have read before any writes */
         GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
             gpul__pack<typename Op::Out, kM> result;
+            if (top + i * by >= bounds.rows || left[i] >= bounds.columns) continue;
             GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
-            if (top + i * by >= bounds.rows) continue;
             uint32_t at[kOperands]; /* of the outputs */
             GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
                 at[k] = position.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
@@ -1540,7 +1541,6 @@ static inline __noinline__ void gpul__elementwise_describe(gpul__elementwise_lay
     v->line = uint32_t(plan->line - 1);
     v->used = uint32_t(plan->used);
     v->block = uint32_t(plan->block);
-    v->ragged = plan->ndim > p->ndim;
     v->inputs = v->broadcast = 0;
     for (int k = 0; k < operands; ++k) {
         v->column_step[k] = uint32_t(p->strides[k][last]);
@@ -3331,8 +3331,9 @@ static __global__ void GPUL__COLUMNS_BOUNDS(Op) gpul__reduce_columns(const __gri
               side = int(threadIdx.x) - row * width;
     const gpul__reduce_columns_of<X, kC> columns(v, share.output_tile, side, row < p.depth);
     /* results of each thread; those of the trees over tiles (first row) and over passes, kC a level; a flag */
-    GPUL_SHARED(Acc, shared);
-    Acc *const halves = shared + int(blockDim.x) * kC;
+    GPUL_SHARED(char, memory);
+    uint32_t *const flag = reinterpret_cast<uint32_t *>(memory);
+    Acc *const shared = reinterpret_cast<Acc *>(memory + 16), *const halves = shared + int(blockDim.x) * kC;
     const int lane = (row & ((1 << p.threads_log2) - 1)) * (p.one_lane ? 1 : kLanes) * p.passes;
     const int first = int(share.split) * p.tiles * p.tiles_at_once + (row >> p.threads_log2); /* warp tile */
     int levels = 0, pass_levels = 0; /* of the trees over tiles and over passes */
@@ -3340,8 +3341,6 @@ static __global__ void GPUL__COLUMNS_BOUNDS(Op) gpul__reduce_columns(const __gri
     while (1 << levels < p.tiles) ++levels;
     while (1 << pass_levels < p.passes) ++pass_levels;
     Acc *const own = halves + levels * kC * width + threadIdx.x;
-    uint32_t *const flag =
-        reinterpret_cast<uint32_t *>(halves + levels * kC * width + pass_levels * kC * int(blockDim.x));
     gpul__await();
     GPUL__UNROLL_NOT
     for (int k = 0; k < p.tiles; ++k) {
@@ -3419,6 +3418,9 @@ static inline void gpul__reduce_extent(gpul__extent *extent, const gpul__reduce_
                 gpul__reach(p->reduce_shape, p->x_reduce, p->reduce_ndim) +
                     gpul__reach(p->outer_shape, p->x_outer, p->outer_ndim) + 1,
                 bytes);
+    gpul__extent out; /* which may lie in the gaps of x, and is written meanwhile */
+    out.set(p->out, gpul__reach(p->outer_shape, p->out_stride, p->outer_ndim) + 1, gpul__bytes_of(p->out_dtype));
+    if (extent->begin < out.end && out.begin < extent->end) extent->end = extent->begin;
 }
 static inline void gpul__reduce_extent(gpul__no_extent *, const gpul__reduce_problem *, int64_t) {}
 /* The dimension d of the outputs, or of their elements */
@@ -3852,11 +3854,11 @@ static __device__ __forceinline__ uint32_t gpul__lesser_halves(uint32_t a, uint3
  * input stays in the cache. Where an input of many short rows is contiguous along another dimension, that one comes
  * second. */
 
-static int32_t gpul__log2(int32_t power) { return (power > 1) + (power > 2) + (power > 4) + (power > 8); }
 /* Are an operand's vectors of `vector` elements aligned wherever out's are? */
 static bool gpul__elementwise_aligned_as_out(const gpul__elementwise_problem *p, int32_t operand, const void *first,
                                              int32_t bytes, int32_t out_bytes, int32_t vector) {
-    int64_t offset = int64_t((uintptr_t(first) >> gpul__log2(bytes)) - (uintptr_t(p->out) >> gpul__log2(out_bytes)));
+    int64_t offset = int64_t((uintptr_t(first) >> gpul__log2_above(bytes, 4)) -
+                             (uintptr_t(p->out) >> gpul__log2_above(out_bytes, 4)));
     for (int32_t d = 0; d + 1 < p->ndim; ++d)
         offset |= p->strides[operand][d] - p->strides[0][d]; /* fault: elementwise-alike */
     return (offset & (vector - 1)) == 0;
@@ -3983,8 +3985,8 @@ static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elem
     constexpr int kLine = 128; /* bytes */
     const int32_t last = p->ndim - 1;
     const bool lines = op->vectors == 1 && p->shape[last] * op->out_bytes >= 32 * kLine; /* fault: elementwise-lines */
-    const int64_t line = lines ? kLine >> gpul__log2(op->out_bytes) : vector,
-                  before = int64_t(uintptr_t(p->out) >> gpul__log2(op->out_bytes)) & (line - 1);
+    const int64_t line = lines ? kLine >> gpul__log2_above(op->out_bytes, 4) : vector,
+                  before = int64_t(uintptr_t(p->out) >> gpul__log2_above(op->out_bytes, 4)) & (line - 1);
     int64_t pitch = 0; /* a multiple of the line where all rows of out are aligned alike */
     for (int32_t d = 0; d < last; ++d) pitch |= p->strides[0][d];
     plan->kernel = GPUL__ELEMENTWISE_VECTORS;
@@ -3995,7 +3997,8 @@ static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elem
         if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
             !gpul__elementwise_aligned_as_out(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
             plan->shifted |= 1 << k;
-    return (p->shape[last] + ((pitch & (line - 1)) == 0 ? before : line - 1) + vector - 1) >> gpul__log2(vector);
+    return (p->shape[last] + ((pitch & (line - 1)) == 0 ? before : line - 1) + vector - 1) >>
+           gpul__log2_above(vector, 4);
 }
 /* The kernel `elements`; returns the tiles of a row: its elements, or, where they fill most of its warps' items, its
  * warps. Few elements are spread over more threads. Short rows that a gap follows are not divided between warps, where
@@ -4089,7 +4092,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     const int32_t value = op->vectors < 2                                          ? largest
                           : op->value_bytes == 8 || p->n < GPUL__ELEMENTWISE_SHORT ? op->value_bytes
                                                                                    : array;
-    const int32_t vector = 16 >> gpul__log2(value);
+    const int32_t vector = 16 >> gpul__log2_above(value, 4);
     bool contiguous = p->strides[0][last] == 1; /* all outputs; inputs may be broadcast instead */
     for (k = 0; k < 3; ++k) contiguous = contiguous && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
     for (k = 0; k < 2 && contiguous; ++k)
@@ -4913,7 +4916,7 @@ static inline void gpul__ufunc_align(gpul__ufunc_view *v, const gpul__elementwis
     v->op.vector = vector;
     v->op.before = before;
     v->op.inside[0] = plan->shifted || before ? 1 : 0;
-    v->op.inside[1] = v->layout.columns + before - (plan->shifted ? vector : 0);
+    v->op.inside[1] = v->layout.columns + before - (plan->shifted ? vector + 1 : 0);
     if (plan->shifted && v->layout.extent[0].begin == v->layout.extent[0].end) v->op.inside[1] = 0;
     v->layout.in[0] = reinterpret_cast<const void *>(uintptr_t(v->layout.in[0]) - before * uint32_t(v->op.bytes[1]));
     v->layout.out[0] = reinterpret_cast<void *>(uintptr_t(v->layout.out[0]) - before * uint32_t(v->op.bytes[0]));
@@ -5037,13 +5040,6 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
  * compiler decides about bits.
  * ------------------------------------------------------------------------------------------------------------------ */
 /* ---- plan ---- */
-
-/* The least power of two that is n or more, at most `most` */
-static inline int32_t gpul__power_of_two(int64_t n, int32_t most) {
-    int32_t p = 1;
-    while (p < most && p < n) p *= 2;
-    return p;
-}
 
 /* Rows of a warp tile, which define the tree: 8 to 512, as few as give 384 block tiles at most; beyond, 128 or more, as
  * few as give 32768 block tiles at most. */
@@ -5194,7 +5190,7 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
     const int64_t used = key.ordered ? plan->tile_rows : gpul_ceil_div(key.n, lane * 32);
     const int32_t rows = int32_t(used < plan->tile_rows ? used : plan->tile_rows); /* vectors of a lane */
     const double tiles = double(key.n) / (double(plan->tile_rows * lane) * 32);    /* the last may not be a whole one */
-    const int32_t whole = gpul__power_of_two(plan->warp_tiles, gpul__warps);
+    const int32_t whole = 1 << gpul__log2_above(plan->warp_tiles, 3);
     const double bytes = double(16 * key.each * key.lanes), sms = double(key.sms); /* that a thread loads at a time */
     const double fold =
         bytes / key.element_bytes * (0.004 + (key.partial_bytes > 8 ? 0.0008 : 0.0) * (key.partial_bytes - 8));
@@ -5278,7 +5274,7 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     const bool close = !p->inputs && !p->y && each == 4 && p->x_outer[inner] == 1 && p->x_reduce[0] <= 4 &&
                        width <= p->x_reduce[0] && p->outputs < INT32_MAX;
     if (close && (plan->vector != 1 || access < 16)) plan->vector = 3;
-    plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
+    plan->lanes = 1 << gpul__log2_above(gpul_ceil_div(p->n, lane), 5);
     const int64_t across =
         plan->vector ? p->outputs / width * gpul_ceil_div(width, each) : gpul_ceil_div(p->outputs, each); /* threads */
     const gpul__columns_key key = {p->n,
@@ -5328,7 +5324,7 @@ static bool gpul__few_columns(const gpul__reduce_plan *plan, const gpul__reduce_
     const int64_t vector = 16 / element_bytes;
     const bool aligned = p->x_reduce[0] * element_bytes % 32 == 0;
     if (p->n <= 32 * vector && element_bytes > 1) {
-        const int32_t lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
+        const int32_t lanes = 1 << gpul__log2_above(gpul_ceil_div(p->n, lane), 5);
         return p->outputs <= 2048 * sms / lanes && (lanes < 16 || !aligned);
     }
     const int64_t most = vector * sms * (plan->warp_tiles == 1 ? aligned ? 4 : 32 : aligned ? 512 : 1024);
@@ -5368,7 +5364,6 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
             plan->tile_rows = gpul_ceil_div(n > 0 ? n : 1, gpul__warps * row); /* fault: reduce-exact-rows */
             plan->warp_tiles = int32_t(gpul_ceil_div(n, plan->tile_rows * row));
         }
-        plan->reduce_ndim = p->reduce_ndim;
         plan->dense = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1);
         plan->y_vector = !p->y || ((n <= 1 || p->y_stride == 1) && uintptr_t(p->y) % 16 == 0);
         plan->vector = plan->dense && uintptr_t(p->x) % 16 == 0 &&
@@ -6308,9 +6303,10 @@ static __device__ __forceinline__ void gpul__hist_zero_counts(const gpul__hist_v
     if (v.arrivals && threadIdx.x == 0) first = atomicAdd(v.arrivals, 1u) == 0;
     if (!__syncthreads_or(first)) return;
     gpul__hist_set_zero(v, threadIdx.x, blockDim.x);
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) atomicAdd(v.arrivals + 1, 1u);
+    if (threadIdx.x != 0) return;
+    __threadfence(); /* for all of the block, behind its barrier */
+    atomicAdd(v.arrivals + 1, 1u);
 }
 static __device__ __forceinline__ uint32_t gpul__hist_read(const uint32_t *arrivals) {
 #ifdef __CUDA_ARCH__
@@ -7292,8 +7288,8 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     gpul__hist_fill_rule(&v->rule, p);
     if (!p->uniform && p->n > 0) {
         gpul__hist_fill_buckets(&v->rule, p, plan->buckets ? plan->buckets : p->bins);
-        v->rule.edges = scratch;
-        v->table = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + gpul__hist_edge_bytes(p));
+        v->rule.edges = scratch; /* none where edges are listed */
+        if (scratch) v->table = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + gpul__hist_edge_bytes(p));
         v->buckets = uint32_t(plan->buckets);
         v->searched = gpul__hist_searched(p);
         v->listed = plan->listed;
@@ -9294,7 +9290,7 @@ static __device__ __forceinline__ float gpul__pack_power(int e) { return gpul__b
 /* x 2^e, of a result: by powers of two in two steps, since one may be out of range. It is rounded once: what the first
  * step makes subnormal, the second one leaves there. */
 static __device__ __forceinline__ float gpul__pack_scale_back(float x, int e) {
-    e = e < -240 ? -240 : e > 240 ? 240 : e;
+    e = e < -252 ? -252 : e; /* at most 226, of sums below K 2^94 */
     return x * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
 }
 
@@ -10755,6 +10751,9 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
                     if (index >= t.work_tiles) break;
                     work.find(index, v, place);
                 }
+                /* What other blocks' warps have read is known here before this block may end. */
+                for (int i = 0; i < ring.count && cluster > 1; ++i, ring.advance())
+                    gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
             }
         }
     } else { /* a long split goes chunk by chunk; the promoted sums of those before are in memory, thread by thread */
@@ -11063,8 +11062,9 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
     const int32_t of_a = gpul__gemm_singles(plan, p->dtype, p->a_col == 1, plan->a_vector),
                   of_b = gpul__gemm_singles(plan, p->dtype, p->b_row == 1, plan->b_vector);
     /* 16-bit types take the kernel for short K wherever it can: see gpul__gemm_multiplies */
-    const bool plain = !p->bias && !p->activation,
-               short_alone = gpul__bytes_of(p->dtype) == 2 && !plan->mma && plain && part > 0 && part <= 16;
+    const bool plain = !p->bias && !p->activation, short_alone = gpul__bytes_of(p->dtype) == 2 && !plan->mma && plain &&
+                                                                 part > 0 &&
+                                                                 part <= int(gpul__gemm_short<gpul__gemm_16>::kSteps);
     double least = 1e300;
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
@@ -11122,7 +11122,6 @@ static void gpul__gemm_split(gpul__gemm_plan *plan, double *shortest, int64_t K,
     }
 }
 static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t sms) {
-    const int64_t batch = 1;                                  /* fault: batch-parts */
     int64_t most = 2048 / gpul__gemm_fewest_tiles(p, 64, 64); /* scratch memory: 32 MB of f32 */
     if (most > 256) most = 256;
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
@@ -11130,7 +11129,8 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];
         if ((tile.short_k && p->K > tile.short_k) || tile.thin != gpul__gemm_is_thin(p) || tile.tensor) continue;
-        const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n) * batch, warps = tile.threads / 32;
+        const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n); /* of a product */ /* fault: batch-parts */
+        const int64_t warps = tile.threads / 32;
         if (double(count * p->K) * tile.busy > shortest * double(sms)) continue;
         /* results do not depend on how operands are copied: as many elements alone as there are on average */
         const double singles = (p->dtype == GPUL_F64 ? .75 : 1.25) * (tile.m + tile.n);
@@ -11168,6 +11168,8 @@ static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_prob
     const bool kept = double(p->N) * double(p->K * element) <= 8388608;
     const int64_t at_once = int64_t(machine->sms) * tile.blocks_per_sm / across;
     plan->group_rows = at_once >= 4 || !kept ? 8 : at_once >= 2 ? 2 : 1;
+    /* no more than there are: then the tiles of a group have 32 bits */
+    if (plan->group_rows > plan->tiles_m) plan->group_rows = plan->tiles_m > 1 ? int32_t(plan->tiles_m) : 1;
     if (plan->splits > 1) {
         const int64_t tiles = plan->tiles_m * plan->tiles_n;
         const int64_t bytes = plan->splits * tiles * tile.m * tile.n * (p->dtype == GPUL_F64 ? 8 : 4);
@@ -11571,11 +11573,13 @@ static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
         gpul__plain_plan_tile(plan, p, machine);
         gpul__add_copies(plan, depth * p->M * 8, depth * p->N * 8);
     }
+    /* The fallback uses the same memory after the others, but not that of the depths, which its blocks read. */
+    const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine);
+    if (fallback.counters > plan->counters) plan->counters = fallback.counters; /* fault: matmul-emulated-counters */
+    if (fallback.scratch_bytes > plan->scratch_bytes)
+        plan->scratch_bytes = fallback.scratch_bytes; /* fault: matmul-emulated-depths */
     plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
     plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
-    const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine); /* uses the same memory after the others */
-    if (fallback.counters > plan->counters) plan->counters = fallback.counters; /* fault: matmul-emulated-counters */
-    if (fallback.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = fallback.scratch_bytes;
 }
 
 /* TF32 without wgmma: gpul__gemm_kernel on rounded copies, behind the scratch memory of its own. On tensor cores, with the
@@ -11848,8 +11852,8 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     const int64_t blocks = plan.blocks < most ? plan.blocks : most;
     t.plain = plan.splits == 1 && t.alpha == 1 && t.beta == 0 && !v.problem.bias && !v.problem.activation;
     return gpul__launch_clusters(v.plan.device, v.plan.cluster, gpul__tensor_functions[v.plan.tile],
-                                 gpul__dim(uint32_t(blocks)), gpul__dim(gpul__tensor_threads),
-                                 gpul__tensor_memory, stream, map[0], map[1], map[2], map[3], v);
+                                 gpul__dim(uint32_t(blocks)), gpul__dim(gpul__tensor_threads), gpul__tensor_memory,
+                                 stream, map[0], map[1], map[2], map[3], v);
 }
 
 /* 16-bit types and TF32 */

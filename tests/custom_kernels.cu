@@ -9,6 +9,8 @@ GPUL_ELEMENTWISE(test_mixed, double, x * 2.0 + double(y), float, x, int64_t, y)
 GPUL_ELEMENTWISE(test_select, uint8_t, (x != 0 ? y : z), int32_t, x, uint8_t, y, uint8_t, z)
 GPUL_ELEMENTWISE(test_is_odd, int64_t, int64_t(x & 1), uint8_t, x)
 
+GPUL_ELEMENTWISE(test_quotient, uint8_t, uint8_t(x / y), uint8_t, x, uint8_t, y)
+
 GPUL_ELEMENTWISE(test_axpy, double, a *x + y, gpul_scalar<double>, a, float, x, double, y)
 GPUL_ELEMENTWISE(test_half, gpul_f16, gpul_f16(float(x) * 2 + y), gpul_f16, x, gpul_bf16, y)
 
@@ -30,6 +32,7 @@ GPUL_ELEMENTWISE_OUTPUTS(test_absolute, (gpul_f16, out, gpul_bf16, third), out =
 /* several inputs, and values given at run time */
 GPUL_REDUCE(test_weighted, int64_t, uint64_t, 0, w *uint64_t(x) + uint64_t(y), a + b, int64_t(a), uint8_t, w, int32_t,
             x, int64_t, y)
+GPUL_REDUCE(test_highest_low, uint8_t, uint8_t, 0, (x < y ? x : y), (a > b ? a : b), a, uint8_t, x, uint8_t, y)
 GPUL_REDUCE(test_distance, double, double, 0, (x - y) * (x - y), a + b, sqrt(a), float, x, double, y)
 GPUL_REDUCE(test_share_above, double, int64_t, 0, x > limit, a + b, scale *double(a) / double(n), gpul_scalar<float>,
             limit, float, x, gpul_scalar<double>, scale)

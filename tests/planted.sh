@@ -387,7 +387,7 @@ plant permute-twice test_views:test_permute expression 'at[axis] >= 0' '0'
 plant workspace-of-graph-kept test_graph:test_forks without
 plant workspace-of-graph-lost test_graph:test_workspace_refused without
 plant workspace-of-captures-shared test_graph:test_graphs_of_a_stream expression 'number * 0x9e3779b97f4a7c15u' '1'
-plant workspace-of-graph-and-stream test_graph:test_forks expression 'key, graph' 'key, NULL'
+plant workspace-of-streams-shared test_graph:test_forks expression '(uint64_t)(uintptr_t)stream' '1'
 plant workspace-held test_errors:test_threads_of_one_stream expression 'gpul__workspace_held[device][k].exchange(1)' '0'
 plant launch-not-permitted test_errors:test_permission without
 plant launch-permission test_errors:test_shared_memory_of_threads expression 'shared.most' 'shared.bytes'
@@ -464,13 +464,14 @@ plant matmul-pack-barrier test_matmul:test_math without
 plant matmul-pack-scratch test_matmul:test_math_plans expression 'p->N * rounded.b_col * 4' '0'
 plant matmul-emulated-short test_matmul:test_math_plans expression 'p->K >= 256' 'true'
 plant matmul-emulated-counters test_matmul:test_math_plans without
+plant matmul-emulated-depths test_matmul:test_math_plans without
 plant matmul-math-dtype test_matmul:test_errors expression 'C->dtype != GPUL_F32' '0'
 plant matmul-math-unknown test_matmul:test_errors expression 'options->math > GPUL_MATH_EMULATED' '0'
 plant batch-broadcast test_batches:test_errors expression 'x != y' '0'
 plant batch-overlaps-itself test_batches:test_errors expression 'gpul__check_output(function, names[0], arrays[0])' 'GPUL_OK'
 plant batch-alignment test_batches:test_plans expression 'x.steps' '0'
 plant batch-map test_batches:test_plans expression 'x.steps * element % bytes == 0' 'true'
-plant batch-parts test_batches:test_plans expression '1' 'plan->batch'
+plant batch-parts test_batches:test_plans expression 'gpul__gemm_fewest_tiles(p, tile.m, tile.n)' 'gpul__gemm_fewest_tiles(p, tile.m, tile.n) * plan->batch'
 plant batch-scratch test_batches:test_plans expression 'plan->batch * bytes' 'plan->batch * bytes + 512 * plan->batch'
 plant batch-outer test_batches:test_stacks expression 'outer * inner' 'inner'
 plant batch-last test_batches:test_many expression 'inner - i_near < plan.batch' '0'

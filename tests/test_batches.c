@@ -303,6 +303,31 @@ static void test_epilogue(void) {
         }
 }
 
+/* Stacks of several launches, of which the last one has few products: ones, so that each sum is K. */
+static void test_last_launch(void) {
+    static const struct {
+        gpul_dtype dtype;
+        int64_t count, side, k;
+    } cases[] = {{GPUL_F16, 33, 256, 4096}, {GPUL_BF16, 65, 128, 8192}, {GPUL_F16, 33, 1000, 1001},
+                 {GPUL_F32, 65, 501, 501},  {GPUL_F16, 65537, 64, 64},  {GPUL_F16, 3, 40, 70}};
+    for (int c = large_tests() ? 0 : COUNT_OF(cases) - 1; c < COUNT_OF(cases); c++) {
+        const int64_t count = cases[c].count, side = cases[c].side, k = cases[c].k;
+        gpul_array A = GPUL_ZERO, B = GPUL_ZERO, C = GPUL_ZERO;
+        gpul_gemm_options options = GPUL_ZERO;
+        double low = -1, high = -1;
+        options.math = cases[c].dtype == GPUL_F32 ? GPUL_MATH_TF32 : GPUL_MATH_IEEE;
+        CHECK_OK(gpul_full(&A, cases[c].dtype, gpul_3d(count, side, k), 1, NULL));
+        CHECK_OK(gpul_full(&B, cases[c].dtype, gpul_3d(count, k, side), 1, NULL));
+        CHECK_OK(gpul_full(&C, cases[c].dtype, gpul_3d(count, side, side), 7, NULL));
+        CHECK_OK(gpul_gemm_ex(&C, 1, &A, &B, 0, &options, NULL));
+        CHECK_OK(gpul_min(&low, &C, NULL));
+        CHECK_OK(gpul_max(&high, &C, NULL));
+        CHECK_NEAR(low, (double)k, 0);
+        CHECK_NEAR(high, (double)k, 0);
+        CHECK_OK(gpul_free_all(&A, &B, &C));
+    }
+}
+
 /* GELU where it is hard: everything from the smallest to the largest numbers, and the same bits everywhere */
 static void test_gelu(void) {
     for (int d = 0; d < 2; d++) {
@@ -485,6 +510,7 @@ int main(void) {
     RUN(test_stacks);
     RUN(test_math_of_stacks);
     RUN(test_many);
+    RUN(test_last_launch);
     RUN(test_epilogue);
     RUN(test_gelu);
     RUN(test_plans);

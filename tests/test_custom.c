@@ -8,6 +8,7 @@ gpul_status test_negate(gpul_array *out, const gpul_array *x, gpul_stream stream
 gpul_status test_mixed(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
 gpul_status test_select(gpul_array *out, const gpul_array *x, const gpul_array *y, const gpul_array *z,
                         gpul_stream stream);
+gpul_status test_quotient(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
 gpul_status test_is_odd(gpul_array *out, const gpul_array *x, gpul_stream stream);
 gpul_status test_axpy(gpul_array *out, double a, const gpul_array *x, const gpul_array *y, gpul_stream stream);
 gpul_status test_half(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
@@ -24,6 +25,8 @@ gpul_status test_parts(gpul_array *sign, gpul_array *magnitude, gpul_array *scal
 gpul_status test_absolute(gpul_array *out, gpul_array *third, const gpul_array *x, gpul_stream stream);
 gpul_status test_weighted(gpul_array *out, const gpul_array *w, const gpul_array *x, const gpul_array *y, int32_t axis,
                           gpul_stream stream);
+gpul_status test_highest_low(gpul_array *out, const gpul_array *x, const gpul_array *y, int32_t axis,
+                             gpul_stream stream);
 gpul_status test_distance(gpul_array *out, const gpul_array *x, const gpul_array *y, int32_t axis, gpul_stream stream);
 gpul_status test_share_above(gpul_array *out, float limit, const gpul_array *x, double scale, int32_t axis,
                              gpul_stream stream);
@@ -242,6 +245,56 @@ static void test_reductions(void) {
         box_free(&a);
         box_free(&out);
     }
+}
+
+/* An input that lies the other way, and another one that is the output, whose rows begin at any byte: the expression
+ * sees elements of the inputs alone, no result, and no element that nobody asked for. */
+static void test_turned_in_place(void) {
+    enum { SIDE = 512, PITCH = 513 };
+    static uint8_t x[SIDE][SIDE], y[SIDE][PITCH], want[SIDE][PITCH];
+    gpul_array turned = GPUL_ZERO, all = GPUL_ZERO, out = GPUL_ZERO;
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < PITCH; j++) {
+            y[i][j] = want[i][j] = j < SIDE ? 200 : 0;
+            if (j == SIDE) continue;
+            x[i][j] = (uint8_t)rng_below(200); /* so that each result is 0 */
+            want[i][j] = 0;
+        }
+    CHECK_OK(gpul_to_device(&turned, x, GPUL_U8, gpul_2d(SIDE, SIDE), NULL));
+    CHECK_OK(gpul_to_device(&all, y, GPUL_U8, gpul_2d(SIDE, PITCH), NULL));
+    CHECK_OK(gpul_slice(&out, &all, 1, 0, SIDE, 1));
+    gpul_array t = GPUL_ZERO;
+    CHECK_OK(gpul_transpose(&t, &turned));
+    CHECK_OK(test_quotient(&out, &t, &out, NULL));
+    CHECK_OK(gpul_copy_to_host(y, &all, NULL));
+    CHECK_OK(gpul_stream_synchronize(NULL));
+    CHECK_BYTES(y, want, sizeof y);
+    CHECK_OK(gpul_free_all(&turned, &all));
+}
+
+/* Partial results of one byte, by columns, which are not even in number */
+static void test_bytes_between_blocks(void) {
+    enum { COLS = 14 };
+    const int64_t rows = large_tests() ? 1944450 : 58463, n = rows * COLS;
+    uint8_t *const x = (uint8_t *)malloc((size_t)n), *const y = (uint8_t *)malloc((size_t)n);
+    uint8_t want[COLS] = {0}, got[COLS];
+    gpul_array a = GPUL_ZERO, b = GPUL_ZERO, out = GPUL_ZERO;
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = (uint8_t)rng_below(i % COLS * 10 + 20);
+        y[i] = (uint8_t)rng_below(200);
+        const uint8_t low = x[i] < y[i] ? x[i] : y[i];
+        if (low > want[i % COLS]) want[i % COLS] = low;
+    }
+    CHECK_OK(gpul_to_device(&a, x, GPUL_U8, gpul_2d(rows, COLS), NULL));
+    CHECK_OK(gpul_to_device(&b, y, GPUL_U8, gpul_2d(rows, COLS), NULL));
+    CHECK_OK(gpul_device_array(&out, GPUL_U8, gpul_1d(COLS), NULL));
+    CHECK_OK(test_highest_low(&out, &a, &b, 0, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &out, NULL));
+    CHECK_OK(gpul_stream_synchronize(NULL));
+    CHECK_BYTES(got, want, sizeof want);
+    CHECK_OK(gpul_free_all(&a, &b, &out));
+    free(x);
+    free(y);
 }
 
 static void test_other_types(void) {
@@ -1011,6 +1064,8 @@ int main(void) {
     RUN(test_mixed_types);
     RUN(test_far_rows);
     RUN(test_reductions);
+    RUN(test_turned_in_place);
+    RUN(test_bytes_between_blocks);
     RUN(test_other_types);
     RUN(test_contracts);
     RUN(test_graph);

@@ -749,6 +749,32 @@ static void test_close_rows(void) {
     }
 }
 
+/* Results that lie in the gaps of x: no block reads what another one writes. */
+static void test_results_in_gaps(void) {
+    static const struct {
+        gpul_dtype dtype;
+        int64_t rows, pitch, cols;
+    } cases[] = {
+        {GPUL_U8, 1000, 8, 5}, {GPUL_F16, 1000, 17, 10}, {GPUL_F16, 90, 20001, 20000}, {GPUL_U8, 90, 20001, 20000}};
+    for (int c = 0; c < COUNT_OF(cases); c++) {
+        const int64_t shape[2] = {cases[c].rows, cases[c].pitch}, rows = cases[c].rows;
+        gpul_array x = GPUL_ZERO, out = GPUL_ZERO, apart = GPUL_ZERO;
+        gpul_difference difference = GPUL_ZERO;
+        box all;
+        box_make(&all, cases[c].dtype, 2, shape, LAY_C, 0, 0);
+        box_random(&all, 0);
+        CHECK_OK(gpul_slice(&x, &all.view, 1, 0, cases[c].cols, 1));
+        CHECK_OK(gpul_slice(&out, &all.view, 1, cases[c].pitch - 1, cases[c].pitch, 1));
+        CHECK_OK(gpul_device_array(&apart, cases[c].dtype, gpul_2d(rows, 1), NULL));
+        CHECK_OK(gpul_reduce(&apart, &x, GPUL_MAX, 1, NULL));
+        CHECK_OK(gpul_reduce(&out, &x, GPUL_MAX, 1, NULL));
+        CHECK_OK(gpul_allclose(&difference, &out, &apart, 0, 0, NULL));
+        CHECK_INT(difference.count, 0);
+        CHECK_OK(gpul_free(&apart));
+        box_free(&all);
+    }
+}
+
 /* All elements of arrays that do not lie side by side, along up to four dimensions: the bits of a dense copy. */
 static void test_gaps(void) {
     static const gpul_dtype types[7] = {GPUL_F16, GPUL_BF16, GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64, GPUL_U8};
@@ -1455,6 +1481,7 @@ int main(int argc, char **argv) {
     RUN(test_shapes);
     RUN(test_close_rows);
     RUN(test_gaps);
+    RUN(test_results_in_gaps);
     RUN(test_two_streams);
     RUN(test_many_streams);
     RUN(test_dot);

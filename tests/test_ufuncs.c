@@ -357,6 +357,23 @@ static void test_convert(void) { /* all pairs of dtypes; then random bits of bot
         }
 }
 
+/* Inputs behind whose last element their memory ends: AddressSanitizer sees a byte that is read beyond. */
+static void test_ends(void) {
+    for (int k = 0; k < 160; k++) {
+        const int64_t from = k % 4, n = 4090 + k / 4;
+        const gpul_dtype t = k % 3 == 0 ? GPUL_I64 : k % 3 == 1 ? GPUL_F64 : GPUL_F32;
+        gpul_array all = GPUL_ZERO, x = GPUL_ZERO, out = GPUL_ZERO;
+        double sum = -1;
+        CHECK_OK(gpul_full(&all, GPUL_U8, gpul_1d(from + n), 1, NULL));
+        CHECK_OK(gpul_slice(&x, &all, 0, from, from + n, 1));
+        CHECK_OK(gpul_device_array(&out, t, gpul_1d(n), NULL));
+        CHECK_OK(gpul_convert(&out, &x, NULL));
+        CHECK_OK(gpul_sum(&sum, &out, NULL));
+        CHECK_NEAR(sum, (double)n, 0);
+        CHECK_OK(gpul_free_all(&all, &out));
+    }
+}
+
 static void test_scale_and_clip(void) {
     static const double pairs[][2] = {{2, 1},     {-1, 255},   {0, 7},          {3, -4},
                                       {100, 200}, {0.1, -0.3}, {1.0 / 3, 1e-3}, {-1e30, 1e30}};
@@ -801,6 +818,7 @@ int main(void) {
     RUN(test_binary);
     RUN(test_unary);
     RUN(test_convert);
+    RUN(test_ends);
     RUN(test_scale_and_clip);
     RUN(test_sequences);
     RUN(test_shapes);
