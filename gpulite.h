@@ -46,6 +46,7 @@
  *     cp.full, cp.zeros, a.copy(), del a, b       gpul_full, gpul_zeros, gpul_clone, gpul_free_all(&a, &b)   section 6
  *     cuda.device_array(shape, dtype)             gpul_device_array(&a, GPUL_F64, gpul_2d(r, c), stream)     section 6
  *     cuda.device_array_like(d)                   gpul_device_array_like(&a, &d, stream)                     section 6
+ *     x.shape, cp.zeros_like(x)                   gpul_zeros(&a, x.dtype, gpul_shape_of(&x), stream)        section 5
  *     cuda.pinned_array, mapped_, managed_array   gpul_pinned_array, gpul_mapped_array, gpul_managed_array   section 6
  *     with cuda.pinned(h): ...                    gpul_pin(h, bytes) ... gpul_unpin(h)                       section 6
  *     d[i:j], d[-3:], d.reshape(...), d.T         gpul_slice(.., -3, GPUL_END, 1), gpul_reshape, _transpose  section 7
@@ -104,7 +105,7 @@
  *     kernel[grid, block](d), d an array          GPUL_LAUNCH(kernel, grid, block, 0, NULL, &d)              section 12
  *     cuda.cg.this_grid().sync()                  GPUL_LAUNCH_COOPERATIVE(kernel, grid, ...)                 section 12
  *     kernel.max_cooperative_grid_blocks(block)   gpul_cooperative_blocks(&blocks, kernel, block)            section 9
- *     cuda.atomic.max(d, i, v), min, of floats    gpul_atomic_max(&d[i], v), gpul_atomic_min                 section 12
+ *     cuda.atomic.add(d, i, v), max, min          gpul_atomic_add(&d[i], v), gpul_atomic_max, _min           section 12
  *     x[i, j], x.shape, x.strides in a kernel     gpul_view<float, 2> x; x(i, j), x.shape, x.strides         section 12
  *     cuda.shared.array(0, dtype)                 GPUL_SHARED(float, tile)                                   section 12
  *     @cuda.reduce, cp.ReductionKernel            GPUL_REDUCE(name, T, A, identity, map, combine, post, TX, x)  the .cu
@@ -382,6 +383,13 @@ typedef struct gpul_array {
     int32_t stream_number; /* private: tells `stream` from a later one with the same handle */
     gpul_stream stream;    /* of device arrays: the stream they were made on, and whose order gpul_free follows */
 } gpul_array;
+
+/* The shape of an array (x.shape), in row-major order whatever the array's: to make another one like it, or to reshape
+ * and broadcast one to it. Of NULL and of an array that was never made ndim is -1, which no function takes. */
+static inline gpul_shape gpul_shape_of(const gpul_array *a) {
+    if (a == NULL || a->memory == GPUL_MEMORY_NONE) return gpul__shape(-1, GPUL_ORDER_C, 1, 1, 1, 1);
+    return gpul__shape(a->ndim, GPUL_ORDER_C, a->shape[0], a->shape[1], a->shape[2], a->shape[3]);
+}
 
 /* Elements (the product of the shape; 0 for NULL or a zero array) and bytes of the elements themselves. */
 GPUL_API int64_t gpul_size(const gpul_array *a);
@@ -1301,9 +1309,10 @@ GPUL_API void gpul_range_pop(void);
  *   gpul_block_size(&block, kernel, shared_bytes = 0, limit = 0)
  *   gpul_cooperative_blocks(&blocks, kernel, block, shared_bytes = 0)
  *                                                section 9's, of the kernel itself
- *   gpul_atomic_min(&x, value), gpul_atomic_max  of a float or a double in global or shared memory, atomically: x
- *                                                becomes the smaller (larger) of the two, NaN where either is; what it
- *                                                was is returned. Of integers: CUDA's atomicMin and atomicMax
+ *   gpul_atomic_min(&x, value), gpul_atomic_max  of a number in global or shared memory, atomically: x becomes the
+ *                                                smaller (larger) of the two, NaN where either is; what it was is
+ *                                                returned. float, double, and integers of 4 and 8 bytes
+ *   gpul_atomic_add(&x, value)                   x += value; as CUDA's atomicAdd, which does not take int64_t
  *   GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)
  *   GPUL_LAUNCH_COOPERATIVE(the same)            all blocks run at a time, so that the grid can wait for itself:
  *                                                cooperative_groups::this_grid().sync()
@@ -1320,10 +1329,11 @@ GPUL_API void gpul_range_pop(void);
  *                      elements must lie without gaps, in C or Fortran order.
  *                      Or a pointer: as it is, if the GPU can reach it.
  *   gpul_view<T, N>    a gpul_array of N dimensions or its address, with any strides: see below
- *   anything else      what a cast takes; numbers convert, but an integer parameter must hold the integer it is given
+ *   anything else      what a cast takes; numbers convert, but an integer parameter must hold the integer it is given,
+ *                      or a floating number without its fraction
  *
  * What cannot convert does not compile, and one message says so. Errors: ARGUMENT (NULL or an array never made; a grid,
- * block or shared memory beyond the device's or the kernel's limits; an integer that the parameter does not hold; data
+ * block or shared memory beyond the device's or the kernel's limits; a number that the parameter does not hold; data
  * not aligned for T), DTYPE, SHAPE (gaps; other dimensions than the view's), MEMORY (a pointer to pageable host
  * memory), DEVICE (arrays of two devices). They name the kernel and the argument. A cooperative grid of more blocks than
  * the device holds is an ARGUMENT error, too.
@@ -1374,6 +1384,29 @@ static __device__ __forceinline__ double gpul_atomic_min(double *address, double
 }
 static __device__ __forceinline__ double gpul_atomic_max(double *address, double value) {
     return gpul__atomic_extreme<unsigned long long>(address, value, true);
+}
+/* CUDA has these for the types that C calls int and long long, not long. */
+template <typename T, bool integer = std::is_integral<T>::value> struct gpul__atomic {
+    typedef typename std::conditional<std::is_signed<T>::value, long long, unsigned long long>::type Long;
+    typedef typename std::conditional<sizeof(T) == 8, Long, T>::type Word;
+    typedef typename std::conditional<sizeof(T) == 8, unsigned long long, T>::type Sum; /* wraps */
+    typedef T Value;
+};
+template <typename T> struct gpul__atomic<T, false> { typedef T Sum, Value; };
+template <typename T>
+static __device__ __forceinline__ T gpul_atomic_min(T *address, typename gpul__atomic<T>::Value value) {
+    typedef typename gpul__atomic<T>::Word Word;
+    return T(atomicMin(reinterpret_cast<Word *>(address), Word(value)));
+}
+template <typename T>
+static __device__ __forceinline__ T gpul_atomic_max(T *address, typename gpul__atomic<T>::Value value) {
+    typedef typename gpul__atomic<T>::Word Word;
+    return T(atomicMax(reinterpret_cast<Word *>(address), Word(value)));
+}
+template <typename T>
+static __device__ __forceinline__ T gpul_atomic_add(T *address, typename gpul__atomic<T>::Value value) {
+    typedef typename gpul__atomic<T>::Sum Sum;
+    return T(atomicAdd(reinterpret_cast<Sum *>(address), Sum(value)));
 }
 
 } /* namespace */
@@ -1750,13 +1783,14 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
 /* What GPUL_LAUNCH's templates describe, which gpul__launch_call checks and launches. */
 enum { GPUL__ARGUMENT_VALUE = 0, GPUL__ARGUMENT_POINTER = 1, GPUL__ARGUMENT_ARRAY = 2, GPUL__ARGUMENT_LOST = 3 };
 typedef struct gpul__argument {
-    int32_t kind;            /* GPUL__ARGUMENT_*; lost: an integer that the parameter, another one, does not hold */
+    int32_t kind;            /* GPUL__ARGUMENT_*; lost: a number that the parameter, an integer, does not hold */
     int32_t dtypes;          /* array: bit d is set where the parameter's elements are of dtype d */
     int32_t ndim;            /* array: the view's dimensions; 0: the parameter is a pointer */
     int32_t bytes, align;    /* array: of the parameter's elements; lost: of the parameter, and whether it is signed */
     const gpul_array *array; /* array: what was given, else NULL */
     int64_t number;          /* lost: the integer, */
-    int32_t negative;        /* and whether it is negative: else it may be a uint64_t */
+    int32_t negative;        /* and whether it is negative: else it may be a uint64_t; */
+    double real;             /* or, where number is 0, a floating number */
 } gpul__argument;
 
 typedef struct gpul__call {
@@ -1839,7 +1873,7 @@ template <typename Arg> struct gpul__is_array {
 template <typename T> static inline gpul__argument gpul__array_argument(const gpul_array *array, int32_t ndim) {
     typedef typename std::conditional<std::is_void<T>::value, gpul__byte, T>::type Element;
     const int32_t dtypes = gpul__dtypes<typename std::remove_cv<Element>::type>::value;
-    return {GPUL__ARGUMENT_ARRAY, dtypes, ndim, int32_t(sizeof(Element)), int32_t(alignof(Element)), array, 0, 0};
+    return {GPUL__ARGUMENT_ARRAY, dtypes, ndim, int32_t(sizeof(Element)), int32_t(alignof(Element)), array, 0, 0, 0};
 }
 
 /* Of two integers the one that is passed must be the other. (What is compared with 0 makes nvcc warn.) */
@@ -1847,12 +1881,23 @@ template <typename Param, typename Arg> static inline gpul__argument gpul__integ
     const Param value = static_cast<Param>(arg);
     if (static_cast<Arg>(value) == arg && (value < 1) == (arg < 1)) return gpul__argument();
     const int32_t bytes = int32_t(sizeof(Param));
-    return {GPUL__ARGUMENT_LOST, 0, 0, bytes, std::is_signed<Param>::value, nullptr, int64_t(arg), arg < 1};
+    return {GPUL__ARGUMENT_LOST, 0, 0, bytes, std::is_signed<Param>::value, nullptr, int64_t(arg), arg < 1, 0};
 }
 template <typename Param, typename Arg> static inline gpul__argument gpul__integer_argument(Arg &, std::false_type) {
     const bool data =
         std::is_pointer<Param>::value && !std::is_function<typename std::remove_pointer<Param>::type>::value;
-    return {data ? GPUL__ARGUMENT_POINTER : GPUL__ARGUMENT_VALUE, 0, 0, 0, 0, nullptr, 0, 0};
+    return {data ? GPUL__ARGUMENT_POINTER : GPUL__ARGUMENT_VALUE, 0, 0, 0, 0, nullptr, 0, 0, 0};
+}
+/* A floating number for an integer: C++ does not define what a cast gives where its whole part does not fit. */
+template <typename Param> static inline bool gpul__holds(double value) {
+    const double half = double(uint64_t(1) << (sizeof(Param) * 8 - 1)), low = std::is_signed<Param>::value ? -half : 0;
+    return (value >= low || value > low - 1) && value < (low < 0 ? half : 2 * half);
+}
+template <typename Param, typename Arg> static inline Param gpul__cast(Arg &arg, std::false_type) {
+    return static_cast<Param>(arg);
+}
+template <typename Param, typename Arg> static inline Param gpul__cast(Arg &arg, std::true_type) {
+    return gpul__holds<Param>(double(arg)) ? static_cast<Param>(arg) : Param(0); /* which is not launched */
 }
 
 /* How an argument becomes a Param: its value, and what is to be checked of it. First what a cast takes. */
@@ -1860,12 +1905,20 @@ template <typename Param, typename Arg, bool array = gpul__is_array<Arg>::value>
     template <typename P, typename A> static decltype(static_cast<P>(std::declval<A &>()), std::true_type()) casts(int);
     template <typename P, typename A> static std::false_type casts(...);
     static constexpr bool good = decltype(casts<Param, Arg>(0))::value;
-    static Param value(Arg &arg) { return static_cast<Param>(arg); }
-    static gpul__argument describe(Arg &arg) {
-        constexpr bool integers = std::is_integral<Param>::value && std::is_integral<Arg>::value;
-        constexpr bool checked = integers && !std::is_same<Param, bool>::value; /* any number is true or false */
+    /* any number is true or false */
+    static constexpr bool integer = std::is_integral<Param>::value && !std::is_same<Param, bool>::value;
+    typedef std::integral_constant<bool, integer && std::is_floating_point<Arg>::value> Real;
+    static Param value(Arg &arg) { return gpul__cast<Param>(arg, Real()); }
+    static gpul__argument real(Arg &arg, std::true_type) {
+        if (gpul__holds<Param>(double(arg))) return gpul__argument(); /* fault: launch-casts */
+        return {GPUL__ARGUMENT_LOST, 0, 0, int32_t(sizeof(Param)), std::is_signed<Param>::value, nullptr, 0, 0,
+                double(arg)};
+    }
+    static gpul__argument real(Arg &arg, std::false_type) {
+        constexpr bool checked = integer && std::is_integral<Arg>::value;
         return gpul__integer_argument<Param>(arg, std::integral_constant<bool, checked>());
     }
+    static gpul__argument describe(Arg &arg) { return real(arg, Real()); }
 };
 template <typename T, typename Arg> struct gpul__pass<T *, Arg, true> {
     static constexpr bool good = !std::is_same<typename std::remove_cv<T>::type, gpul_array>::value;
@@ -3885,8 +3938,8 @@ static gpul_status gpul__find_memory(const char *function, gpul_array *a, const 
     if (e != cudaSuccess) return gpul__cuda(e, function, "cudaPointerGetAttributes");
     if (first.type == cudaMemoryTypeUnregistered)
         return gpul__fail(GPUL_ERROR_MEMORY, function,
-                          "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin it first, or "
-                          "copy it with gpul_to_device",
+                          "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach (gpul_pin it first, or "
+                          "copy it with gpul_to_device), or has been freed",
                           name, a->data);
     if (last.type != first.type || last.device != first.device)
         return gpul__fail(GPUL_ERROR_MEMORY, function,
@@ -4989,6 +5042,11 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     if (call->kernel == NULL) return gpul__null(function, "kernel");
     for (k = 0; k < call->count; ++k) {
         const gpul__argument *const argument = &call->arguments[k];
+        if (argument->kind == GPUL__ARGUMENT_LOST && argument->number == 0)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                              "%s = %g, which the kernel's parameter, %sint%d_t, does not hold",
+                              gpul__argument_name(name, sizeof name, call, k), argument->real,
+                              argument->align ? "" : "u", (int)argument->bytes * 8);
         if (argument->kind == GPUL__ARGUMENT_LOST) /* fault: launch-narrows */
             return gpul__fail(
                 GPUL_ERROR_ARGUMENT, function, "%s = %s%llu, which the kernel's parameter, %sint%d_t, does not hold",

@@ -376,6 +376,7 @@ plant launch-gaps test_launch:test_wrong_arrays expression '!gpul_is_contiguous(
 plant launch-pageable test_launch:test_wrong_arrays expression 'attributes.type != cudaMemoryTypeUnregistered' '1'
 plant launch-device test_launch:test_devices expression 'first != NULL' '0'
 plant launch-shared test_launch:test_shared instead 'e = cudaSuccess;'
+plant launch-casts test_launch:test_integers expression 'gpul__holds<Param>(double(arg))' 'true'
 plant launch-narrows test_launch:test_integers expression 'argument->kind == GPUL__ARGUMENT_LOST' '0'
 plant launch-limits test_launch:test_limits expression 'call->grid[k] > INT32_MAX' '0'
 plant launch-cooperative test_launch:test_cooperative instead 'config.numAttrs = 0;'

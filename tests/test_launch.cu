@@ -327,6 +327,18 @@ static void test_integers(void) {
     KEEPS(keep_i64, -n);
     KEEPS(keep_u64, n);
     KEEPS(keep_i64, 7.9); /* no integer: as a cast */
+    KEEPS(keep_i32, -0.5f);
+    KEEPS(keep_u8, 255.9);
+    KEEPS(keep_u32, -0.9);
+    KEEPS(keep_i32, -2147483648.9);
+    KEEPS(keep_i64, -0x1p63);
+    LOSES(keep_i32, 2147483648.0, "= 2.14748e+09, which the kernel's parameter, int32_t, does not hold");
+    LOSES(keep_i32, -2147483649.0, "= -2.14748e+09, ");
+    LOSES(keep_u8, 256.0f, "= 256, which the kernel's parameter, uint8_t, ");
+    LOSES(keep_u32, -1.0, "= -1, which the kernel's parameter, uint32_t, ");
+    LOSES(keep_i64, 0x1p63, "= 9.22337e+18, ");
+    LOSES(keep_u64, 1e30, "= 1e+30, which the kernel's parameter, uint64_t, ");
+    LOSES(keep_i64, (double)NAN, "nan, which the kernel's parameter, int64_t, ");
     CHECK_OK(GPUL_LAUNCH(keep_bool, 1, 1, 0, NULL, &x, 256));
     fetch(&got, &x);
     CHECK_INT(got, 1);
@@ -477,7 +489,52 @@ template <typename T> static void check_extremes(gpul_dtype dtype, T huge) {
         CHECK_OK(gpul_free_all(&x, &out));
     }
 }
+/* Integers of 4 and 8 bytes, as C has them: extremes, and sums that wrap */
+template <typename T> static __global__ void join_all(T *least, T *most, T *sum, const T *x, int64_t n) {
+    GPUL_GRID_STRIDE(i, n) {
+        gpul_atomic_min(least, x[i]);
+        gpul_atomic_max(most, x[i]);
+        gpul_atomic_add(sum, x[i]);
+    }
+}
+template <typename T> static void check_joined(gpul_dtype dtype) {
+    T host[1000], want[3] = {0, 0, 0}, got[3];
+    gpul_array x = GPUL_ZERO, out = GPUL_ZERO;
+    for (int i = 0; i < 1000; i++) {
+        host[i] = T(rng_u64());
+        want[0] = host[i] < want[0] ? host[i] : want[0];
+        want[1] = host[i] > want[1] ? host[i] : want[1];
+        want[2] = T(uint64_t(want[2]) + uint64_t(host[i]));
+    }
+    CHECK_OK(gpul_to_device(&x, host, dtype, gpul_1d(1000), NULL));
+    CHECK_OK(gpul_zeros(&out, dtype, gpul_1d(3), NULL));
+    T *const to = static_cast<T *>(out.data);
+    CHECK_OK(GPUL_LAUNCH(join_all<T>, 4, 96, 0, NULL, to, to + 1, to + 2, &x, 1000));
+    fetch(got, &out);
+    CHECK_BYTES(got, want, sizeof want);
+    CHECK_OK(gpul_free_all(&x, &out));
+}
+/* The sum of floats, and a value of another type */
+static __global__ void add_numbers(float *x, double *y) {
+    gpul_atomic_add(x, 1);
+    gpul_atomic_add(y, 0.5f);
+}
+
 static void test_atomics(void) {
+    gpul_array x = numbers(GPUL_F32, gpul_1d(1)), y = numbers(GPUL_F64, gpul_1d(1));
+    float single = -1;
+    double wide = -1;
+    CHECK_OK(GPUL_LAUNCH(add_numbers, 3, 32, 0, NULL, &x, &y));
+    fetch(&single, &x);
+    fetch(&wide, &y);
+    CHECK_NEAR(single, 96, 0);
+    CHECK_NEAR(wide, 48, 0);
+    CHECK_OK(gpul_free_all(&x, &y));
+    check_joined<int>(GPUL_I32);
+    check_joined<unsigned>(GPUL_I32);
+    check_joined<int64_t>(GPUL_I64);
+    check_joined<long long>(GPUL_I64);
+    check_joined<unsigned long>(GPUL_I64);
     check_extremes<float>(GPUL_F32, 3e38f);
     check_extremes<double>(GPUL_F64, 1e308);
 }

@@ -66,8 +66,8 @@ static void test_host_pointer(void) {
     float *host = (float *)calloc(100, sizeof *host);
     gpul_array a = GPUL_ZERO;
     CHECK_FAILS(gpul_wrap(&a, host, GPUL_F32, gpul_1d(100)), GPUL_ERROR_MEMORY, "gpul_wrap",
-                "ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin it first, or copy it with "
-                "gpul_to_device");
+                "ordinary (pageable) host memory, which a GPU cannot reach (gpul_pin it first, or copy it with "
+                "gpul_to_device), or has been freed");
     free(host);
 }
 

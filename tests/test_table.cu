@@ -48,8 +48,15 @@ static __global__ void turn_dynamic(float *d) {
 static __global__ void count(int32_t *d, const int32_t *x, int64_t n, int32_t v) {
     GPUL_GRID_STRIDE(k, n) {
         const int32_t i = x[k];
-        atomicAdd(&d[i], v);
+        gpul_atomic_add(&d[i], v);
     }
+}
+/* cuda.atomic.cas and exch */
+static __global__ void exchange(int32_t *d) {
+    const int64_t i = 0;
+    const int32_t old = 3, v = 7;
+    atomicCAS(&d[i], old, v);
+    atomicExch(&d[1], v);
 }
 /* cuda.atomic.max and min, of floats and of integers */
 static __global__ void most(float *d, int32_t *m, const float *x, int64_t n) {
@@ -58,8 +65,8 @@ static __global__ void most(float *d, int32_t *m, const float *x, int64_t n) {
         const float v = x[k];
         gpul_atomic_max(&d[i], v);
         gpul_atomic_min(&d[1], v);
-        atomicMax(&m[0], int32_t(v));
-        atomicMin(&m[1], int32_t(v));
+        gpul_atomic_max(&m[0], int32_t(v));
+        gpul_atomic_min(&m[1], int32_t(v));
     }
 }
 /* cuda.cg.this_grid().sync(): every thread adds what another block has written */
@@ -480,6 +487,8 @@ static void test_own(void) {
     CHECK_OK(gpul_copy_to_device(&d, h, NULL));
     CHECK_OK(GPUL_LAUNCH(most, 2, 64, 0, NULL, &image, &bins, &d, n));
     CHECK(at(&image, 0) == N - 1 && at(&image, 1) == 0 && at(&bins, 0) == N - 1 && at(&bins, 1) == 0);
+    CHECK_OK(GPUL_LAUNCH(exchange, 1, 1, 0, NULL, static_cast<int32_t *>(bins.data) + 2));
+    CHECK(at(&bins, 2) == 7 && at(&bins, 3) == 7);
     CHECK_OK(gpul_free(&image));
     {
         int32_t blocks = 0;
@@ -491,6 +500,19 @@ static void test_own(void) {
         CHECK(at(&d, 0) == n - 1 && at(&d, n - 1) == n - 1);
     }
 
+    {
+        gpul_array x = GPUL_ZERO, y = GPUL_ZERO, a = GPUL_ZERO, view = GPUL_ZERO;
+        CHECK_OK(gpul_zeros(&x, GPUL_F32, gpul_2d(20, 30), stream));
+        CHECK_OK(GPUL_LAUNCH(number, dim3(2, 2), dim3(16, 16), 0, NULL, &x));
+        CHECK_OK(gpul_zeros(&a, x.dtype, gpul_shape_of(&x), stream));
+        CHECK(a.ndim == 2 && a.shape[0] == 20 && a.shape[1] == 30 && gpul_shape_of(&y).ndim < 0);
+        CHECK_OK(gpul_zeros(&y, GPUL_I32, gpul_3d(2, 10, 30), stream));
+        CHECK_OK(gpul_reshape(&view, &x, gpul_shape_of(&y)));
+        CHECK(view.ndim == 3 && view.shape[1] == 10 && view.data == x.data);
+        CHECK_FAILS(gpul_zeros(&view, GPUL_F32, gpul_shape_of(NULL), stream), GPUL_ERROR_ARGUMENT, "gpul_zeros",
+                    "ndim");
+        CHECK_OK(gpul_free_all(&x, &y, &a));
+    }
     CHECK_OK(gpul_device_array(&image, GPUL_F32, gpul_2d(5, 7), NULL));
     CHECK_OK(GPUL_LAUNCH(number, dim3(1, 1), dim3(8, 8), 0, NULL, &image));
     CHECK_NEAR(at(&image, 7 * 3 + 4), 34, 0);
@@ -523,6 +545,7 @@ static void test_devices(void) {
     CHECK_OK(gpul_device_select(device));
     CHECK_OK(gpul_device_current(&device));
     CHECK_OK(gpul_device_info(&info, device));
+    CHECK(info.free_bytes > 0 && info.total_bytes >= info.free_bytes);
     CHECK(info.sms > 0);
     CHECK_OK(gpul_report(NULL, text, sizeof text));
     CHECK(strstr(text, info.name) != NULL);
