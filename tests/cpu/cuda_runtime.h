@@ -602,10 +602,102 @@ static inline float __fdividef(float a, float b) { return a / b; }
 #define __cosf(a) cosf(a)
 #define __tanf(a) tanf(a)
 #define __powf(a, b) powf(a, b)
+#if !defined(__GLIBC__) || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 42) /* later ones have them */
 static inline float rsqrtf(float a) { return 1.0f / __builtin_sqrtf(a); }
 static inline double rsqrt(double a) { return 1.0 / __builtin_sqrt(a); }
+#endif
 static inline float rsqrt(float a) { return rsqrtf(a); }
 static inline float __frsqrt_rn(float a) { return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(a))); }
+
+/* Functions that C has not. In long double, so that the result is off by little more than its own rounding, where CUDA
+ * allows some units in the last place. */
+static inline double rcbrt(double a) { return static_cast<double>(1 / cbrtl(a)); }
+static inline double rhypot(double a, double b) { return static_cast<double>(1 / hypotl(a, b)); }
+static inline double norm3d(double a, double b, double c) { return static_cast<double>(hypotl(hypotl(a, b), c)); }
+static inline double norm4d(double a, double b, double c, double d) {
+    return static_cast<double>(hypotl(hypotl(a, b), hypotl(c, d)));
+}
+#define STANDIN_PI 3.14159265358979323846264338327950288L
+#if !defined(__GLIBC__) || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 41) /* later ones have them */
+/* remainder() is exact, and so are the differences. Of a whole number it is a zero, of infinity it is NaN. */
+static inline double sinpi(double a) {
+    const double r = remainder(a, 2.0), half = fabs(r) > 0.5 ? copysign(1 - fabs(r), r) : r;
+    return a == trunc(a) ? a * 0 : static_cast<double>(sinl(STANDIN_PI * half));
+}
+static inline double cospi(double a) {
+    return static_cast<double>(sinl(STANDIN_PI * (0.5L - fabs(remainder(a, 2.0)))));
+}
+static inline float sinpif(float a) { return static_cast<float>(sinpi(static_cast<double>(a))); }
+static inline float cospif(float a) { return static_cast<float>(cospi(static_cast<double>(a))); }
+#endif
+static inline float sinpi(float a) { return sinpif(a); }
+static inline float cospi(float a) { return cospif(a); }
+static inline void sincospi(double a, double *s, double *c) { *s = sinpi(a), *c = cospi(a); }
+static inline void sincospif(float a, float *s, float *c) { *s = sinpif(a), *c = cospif(a); }
+static inline void sincospi(float a, float *s, float *c) { sincospif(a, s, c); }
+
+/* exp(a^2) erfc(a), and where a factor leaves its range the asymptotic series: Abramowitz and Stegun 7.1.23 */
+static inline double erfcx(double a) {
+    const long double x = a;
+    if (x < 25) return static_cast<double>(expl(x * x) * erfcl(x));
+    long double term = 1, sum = 1;
+    for (int k = 1; k < 12; k++) sum += term *= (1 - 2 * k) / (2 * x * x);
+    return static_cast<double>(sum / (x * sqrtl(STANDIN_PI)));
+}
+static inline double normcdf(double a) { return static_cast<double>(erfcl(-a / sqrtl(2)) / 2); }
+
+/* erf(x) = y for |y| <= 0.5: the first term of the series, then Newton's steps, each of which doubles the digits */
+static inline long double standin_erf_inverse(long double y) {
+    const long double slope = sqrtl(STANDIN_PI) / 2;
+    long double x = y * slope;
+    for (int i = 0; i < 6; i++) x -= (erfl(x) - y) * expl(x * x) * slope;
+    return x;
+}
+/* erfc(x) = q for 0 <= q <= 0.5: Abramowitz and Stegun 26.2.23, good to three digits, then Newton's steps */
+static inline long double standin_erfc_inverse(long double q) {
+    if (q == 0) return HUGE_VALL;
+    const long double t = sqrtl(-2 * logl(q / 2));
+    long double x =
+        t - (2.515517L + t * (0.802853L + t * 0.010328L)) / (1 + t * (1.432788L + t * (0.189269L + t * 0.001308L)));
+    x /= sqrtl(2);
+    for (int i = 0; i < 5; i++) x += (erfcl(x) - q) * expl(x * x) * (sqrtl(STANDIN_PI) / 2);
+    return x;
+}
+/* Every difference here is exact. */
+static inline long double standin_erfc_inverse_of_all(double q) {
+    if (q < 0.5) return standin_erfc_inverse(q);
+    return q > 1.5 ? -standin_erfc_inverse(2 - q) : standin_erf_inverse(1 - q);
+}
+static inline double erfcinv(double a) { return static_cast<double>(standin_erfc_inverse_of_all(a)); }
+static inline double erfinv(double a) {
+    if (fabs(a) <= 0.5) return static_cast<double>(standin_erf_inverse(a));
+    return copysign(static_cast<double>(standin_erfc_inverse(1 - fabs(a))), a);
+}
+static inline double normcdfinv(double a) {
+    return static_cast<double>(-sqrtl(2) * standin_erfc_inverse_of_all(2 * a));
+}
+#undef STANDIN_PI
+
+#define STANDIN_FLOAT(name)                                                                                            \
+    static inline float name##f(float a) { return static_cast<float>(name(static_cast<double>(a))); }                  \
+    static inline float name(float a) { return name##f(a); }
+STANDIN_FLOAT(rcbrt)
+STANDIN_FLOAT(erfcx)
+STANDIN_FLOAT(normcdf)
+STANDIN_FLOAT(erfcinv)
+STANDIN_FLOAT(erfinv)
+STANDIN_FLOAT(normcdfinv)
+#undef STANDIN_FLOAT
+static inline float rhypotf(float a, float b) { return static_cast<float>(1 / hypot(double(a), double(b))); }
+static inline float rhypot(float a, float b) { return rhypotf(a, b); }
+static inline float norm3df(float a, float b, float c) {
+    return static_cast<float>(norm3d(double(a), double(b), double(c)));
+}
+static inline float norm4df(float a, float b, float c, float d) {
+    return static_cast<float>(norm4d(double(a), double(b), double(c), double(d)));
+}
+static inline float norm3d(float a, float b, float c) { return norm3df(a, b, c); }
+static inline float norm4d(float a, float b, float c, float d) { return norm4df(a, b, c, d); }
 static inline float __saturatef(float a) { return a > 0.0f ? (a < 1.0f ? a : 1.0f) : 0.0f; }
 
 template <typename To, typename From> static inline To standin_bits(From from) {
@@ -713,8 +805,12 @@ static inline unsigned long long __umul64hi(unsigned long long a, unsigned long 
     return static_cast<unsigned long long>(static_cast<standin_uint128>(a) * b >> 64);
 }
 #endif
+/* The low 24 bits of each, and the low 32 of the product */
+static inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffffu) * (b & 0xffffffu); }
 static inline int __mul24(int a, int b) {
-    return static_cast<int>(static_cast<unsigned>(a << 8 >> 8) * static_cast<unsigned>(b << 8 >> 8));
+    const int x = static_cast<int>(static_cast<unsigned>(a) << 8) >> 8;
+    const int y = static_cast<int>(static_cast<unsigned>(b) << 8) >> 8;
+    return static_cast<int>(static_cast<unsigned>(x) * static_cast<unsigned>(y));
 }
 static inline unsigned __sad(int a, int b, unsigned c) {
     return c + (a > b ? static_cast<unsigned>(a) - static_cast<unsigned>(b)
@@ -731,6 +827,12 @@ STANDIN_MIN_MAX(unsigned long)
 STANDIN_MIN_MAX(long long)
 STANDIN_MIN_MAX(unsigned long long)
 #undef STANDIN_MIN_MAX
+static inline unsigned int umin(unsigned int a, unsigned int b) { return min(a, b); }
+static inline unsigned int umax(unsigned int a, unsigned int b) { return max(a, b); }
+static inline long long llmin(long long a, long long b) { return min(a, b); }
+static inline long long llmax(long long a, long long b) { return max(a, b); }
+static inline unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }
+static inline unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
 static inline unsigned int min(int a, unsigned int b) { return min(static_cast<unsigned int>(a), b); }
 static inline unsigned int min(unsigned int a, int b) { return min(a, static_cast<unsigned int>(b)); }
 static inline unsigned int max(int a, unsigned int b) { return max(static_cast<unsigned int>(a), b); }

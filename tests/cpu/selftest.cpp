@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -166,6 +167,56 @@ __global__ void deep(volatile int *out, int n) {
 __constant__ float table[4];
 __global__ void from_table(float *out) { out[threadIdx.x] = table[threadIdx.x]; }
 
+/* What C has not, by its name for doubles and for floats; `one` keeps compilers from computing it beforehand. */
+template <typename T> __global__ void functions(T *out, T one) {
+    T s, c;
+    sincospi(one * T(2.75), &s, &c);
+    const T values[] = {sinpi(one * T(0.25)),
+                        cospi(one * T(100.75)),
+                        s,
+                        c,
+                        sinpi(one * 3),
+                        cospi(one * T(2.5)),
+                        normcdf(one * -8),
+                        normcdfinv(one / 1024),
+                        erfinv(one / 4),
+                        erfinv(one - one / 1024),
+                        erfcinv(one / 1048576),
+                        erfcinv(one * T(1.75)),
+                        erfcx(one * 30),
+                        erfcx(one * -3),
+                        rcbrt(one * 5),
+                        rhypot(one, one * 2),
+                        norm3d(one, one * 2, one * 3),
+                        norm4d(one, one * 2, one * 3, one * 4)};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) out[i] = values[i];
+}
+__global__ void by_name(float *out, float one) {
+    float s, c;
+    sincospif(one / 4, &s, &c);
+    const float values[] = {sinpif(one / 4),
+                            cospif(one / 4),
+                            s,
+                            c,
+                            normcdff(one),
+                            normcdfinvf(one / 4),
+                            erfinvf(one / 4),
+                            erfcinvf(one / 4),
+                            erfcxf(one),
+                            rcbrtf(one * 8),
+                            rhypotf(one * 3, one * 4),
+                            norm3df(one, one * 2, one * 2),
+                            norm4df(one, one, one, one)};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) out[i] = values[i];
+}
+__global__ void integers(long long *out, unsigned u, int i) {
+    out[0] = umin(u, 3u) + umax(u, 0x80000000u);
+    out[1] = __umul24(u, 0x1000003u);
+    out[2] = __mul24(i, 0x1000003);
+    out[3] = llmin(i, 2) + llmax(i, 1ll << 40);
+    out[4] = static_cast<long long>(ullmin(u, 1ull << 40) + ullmax(u, 1ull << 40));
+}
+
 /* Each round a block publishes a number, and all others read it after the grid's barrier; shared memory stays its
  * own. */
 __global__ void rounds(int *out, int *board, int count, int split) {
@@ -312,6 +363,76 @@ static cudaError_t run(void (*kernel)(P...), dim3 grid, dim3 block, size_t share
 
 /* ---- What must work ---------------------------------------------------------------------------------------------- */
 
+/* Within a unit in the last place of what mpmath says in 50 digits */
+template <typename T> static bool as_good_as(const T *values, const double *wanted, size_t n) {
+    bool good = true;
+    for (size_t i = 0; i < n; i++) {
+        const double allowed = fabs(wanted[i]) * static_cast<double>(std::numeric_limits<T>::epsilon());
+        if (fabs(static_cast<double>(values[i]) - wanted[i]) <= allowed) continue;
+        printf("value %zu is %.17g, not %.17g\n", i, static_cast<double>(values[i]), wanted[i]);
+        good = false;
+    }
+    return good;
+}
+template <typename T> static void test_functions_of() {
+    const double wanted[] = {0.7071067811865475244,
+                             -0.7071067811865475244,
+                             0.7071067811865475244,
+                             -0.7071067811865475244,
+                             0,
+                             0,
+                             6.2209605742717841235e-16,
+                             -3.0972690781987844624,
+                             0.22531205501217810473,
+                             2.3314677736219476723,
+                             3.4655050258033307173,
+                             -0.81341984759761854169,
+                             0.018795888861416751497,
+                             16205.988853999586625,
+                             0.5848035476425732131,
+                             0.44721359549995793928,
+                             3.7416573867739413856,
+                             5.4772255750516611346};
+    const size_t n = sizeof wanted / sizeof wanted[0];
+    T *out, h[n];
+    OK(cudaMalloc(&out, sizeof h));
+    OK(run(functions<T>, dim3(1), dim3(1), 0, nullptr, out, 1));
+    OK(cudaMemcpy(h, out, sizeof h, cudaMemcpyDeviceToHost));
+    OK(cudaFree(out));
+    CHECK(as_good_as(h, wanted, n));
+}
+static void test_functions() {
+    test_functions_of<double>();
+    test_functions_of<float>();
+    const double wanted[] = {0.7071067811865475244,
+                             0.7071067811865475244,
+                             0.7071067811865475244,
+                             0.7071067811865475244,
+                             0.84134474606854294859,
+                             -0.6744897501960817432,
+                             0.22531205501217810473,
+                             0.81341984759761854169,
+                             0.42758357615580700441,
+                             0.5,
+                             0.2,
+                             3.0,
+                             2.0};
+    const size_t n = sizeof wanted / sizeof wanted[0];
+    float *out, h[n];
+    long long *integer, i[5];
+    OK(cudaMalloc(&out, sizeof h));
+    OK(cudaMalloc(&integer, sizeof i));
+    OK(run(by_name, dim3(1), dim3(1), 0, nullptr, out, 1));
+    OK(cudaMemcpy(h, out, sizeof h, cudaMemcpyDeviceToHost));
+    CHECK(as_good_as(h, wanted, n));
+    OK(run(integers, dim3(1), dim3(1), 0, nullptr, integer, 0xff000005u, -7));
+    OK(cudaMemcpy(i, integer, sizeof i, cudaMemcpyDeviceToHost));
+    CHECK(i[0] == 0xff000008ll && i[1] == 15 && i[2] == -21 && i[3] == (1ll << 40) - 7);
+    CHECK(i[4] == (1ll << 40) + 0xff000005ll);
+    OK(cudaFree(out));
+    OK(cudaFree(integer));
+}
+
 static void test_kernels() {
     const int n = 1000;
     std::vector<float> h(n), r(n);
@@ -434,6 +555,8 @@ static void test_kernels() {
     OK(run(from_table, dim3(1), dim3(4), 0, nullptr, c));
     OK(cudaMemcpy(r.data(), c, 16, cudaMemcpyDeviceToHost));
     CHECK(r[3] == 4.0f);
+
+    test_functions();
 
     float x = 1.0f + 0x1p-12f;
     OK(run(rounding, dim3(1), dim3(1), 0, nullptr, c, x, x, -1.0f - 0x1p-11f));
