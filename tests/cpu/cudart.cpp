@@ -773,6 +773,9 @@ const size_t stack_size = 256 << 10;
 const size_t stack_size = 128 << 10;
 #endif
 
+/* Below a stack, as much as a GPU's thread may have of local memory: what such an array reaches of it is no other's stack. */
+const size_t stack_guard = 512 << 10;
+
 Fiber *free_fibers;
 int fiber_count;
 Fiber scheduler; /* the host thread's own stack, while a block runs */
@@ -861,14 +864,15 @@ Fiber *fiber_make() {
     } else {
         f = new Fiber;
         f->size = stack_size;
-        char *p = static_cast<char *>(mmap(nullptr, page + stack_size, PROT_READ | PROT_WRITE,
-                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-        if (p == MAP_FAILED) {
+        /* each guard costs a mapping, and those are limited */
+        const size_t guard = fiber_count < 16384 ? stack_guard : 0;
+        char *p = static_cast<char *>(
+            mmap(nullptr, guard + stack_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        if (p == MAP_FAILED || mprotect(p + guard, stack_size, PROT_READ | PROT_WRITE)) {
             say("standin: no memory for a fiber's stack");
             abort();
         }
-        if (fiber_count < 16384) mprotect(p, page, PROT_NONE); /* each costs a mapping, and those are limited */
-        f->base = p + page;
+        f->base = p + guard;
         /* Stacks a power of two apart would share a few cache sets. */
         f->colour = static_cast<size_t>(fiber_count * 9 % 64) * 64;
         fiber_count++;
@@ -2273,27 +2277,40 @@ Trail interrupted(void *context) {
     return t;
 }
 
+/* Whether an address is below the stack of the thread that runs, and too near to it for chance */
+bool below_stack(Address at) {
+    if (threads_engine || !running) return false;
+    const Address base = reinterpret_cast<Address>(running->base);
+    return at < base && at + stack_guard >= base;
+}
+
+/* Says which thread of a kernel did what. */
+void say_fault(Address at, void *context) {
+    char who[400];
+    snprintf(who, sizeof who, "%.200s, block (%u,%u,%u), thread (%u,%u,%u)", kernel.launch->function->name.c_str(),
+             blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
+    if (below_stack(at)) {
+        say("standin: %s: stack overflow at %p: here a thread has %zu KiB for its calls and its local arrays", who,
+            reinterpret_cast<void *>(at), stack_size >> 10);
+    } else {
+        strcat(who, ": illegal address at");
+        describe(who, at);
+    }
+    say_where("", where(interrupted(context)));
+}
+
 void on_fault(int signal, siginfo_t *info, void *context) {
     Address at = reinterpret_cast<Address>(info->si_addr);
-    bool stack = false;
 #ifdef TSAN
     in_handler = true;
 #endif
-    if (in_kernel && !threads_engine && running) {
-        stack = at < reinterpret_cast<Address>(running->base) && at + page >= reinterpret_cast<Address>(running->base);
-    }
     bool ours = false;
     for (Arena *a : g->arenas) ours = ours || (a && a->has(at));
     ours = ours || (g->host && g->host->has(at));
     if (in_kernel && kernel.launch) {
         in_kernel = false;
         if (!threads_engine || !__atomic_exchange_n(&reporting, 1, __ATOMIC_RELAXED)) {
-            char who[400];
-            snprintf(who, sizeof who, "%.200s, block (%u,%u,%u), thread (%u,%u,%u): %s at",
-                     kernel.launch->function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
-                     threadIdx.y, threadIdx.z, stack ? "stack overflow" : "illegal address");
-            describe(who, at);
-            say_where("", where(interrupted(context)));
+            say_fault(at, context);
         } else {
             while (!is_aborted()) sched_yield(); /* until the first one has said why */
         }
