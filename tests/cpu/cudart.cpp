@@ -2217,7 +2217,7 @@ void mbarrier_unlock() {
 
 /* ---- Faults that the processor reports --------------------------------------------------------------------------- */
 
-struct sigaction old_segv, old_bus;
+struct sigaction old_segv, old_bus, old_fpe;
 
 bool in_kernel_of_another(int device) { return kernel.launch && kernel.launch->device != device; }
 
@@ -2285,11 +2285,13 @@ bool below_stack(Address at) {
 }
 
 /* Says which thread of a kernel did what. */
-void say_fault(Address at, void *context) {
+void say_fault(int signal, Address at, void *context) {
     char who[400];
     snprintf(who, sizeof who, "%.200s, block (%u,%u,%u), thread (%u,%u,%u)", kernel.launch->function->name.c_str(),
              blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
-    if (below_stack(at)) {
+    if (signal == SIGFPE) {
+        say("standin: %s: integer division by zero, or of the least integer by -1: a GPU goes on with any result", who);
+    } else if (below_stack(at)) {
         say("standin: %s: stack overflow at %p: here a thread has %zu KiB for its calls and its local arrays", who,
             reinterpret_cast<void *>(at), stack_size >> 10);
     } else {
@@ -2310,7 +2312,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
     if (in_kernel && kernel.launch) {
         in_kernel = false;
         if (!threads_engine || !__atomic_exchange_n(&reporting, 1, __ATOMIC_RELAXED)) {
-            say_fault(at, context);
+            say_fault(signal, at, context);
         } else {
             while (!is_aborted()) sched_yield(); /* until the first one has said why */
         }
@@ -2319,7 +2321,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
 #endif
         /* This handler does not return, so it is for us to unblock what was blocked while it runs. */
         pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t *>(context)->uc_sigmask, nullptr);
-        give_up(cudaErrorIllegalAddress);
+        give_up(signal == SIGFPE ? cudaErrorIllegalInstruction : cudaErrorIllegalAddress);
     }
     if (ours) {
         bool device = !(g->host && g->host->has(at));
@@ -2329,7 +2331,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
         ::signal(signal, SIG_DFL);
         return; /* and the access, done again, ends the program */
     }
-    struct sigaction &old = signal == SIGSEGV ? old_segv : old_bus;
+    struct sigaction &old = signal == SIGSEGV ? old_segv : signal == SIGBUS ? old_bus : old_fpe;
     if (old.sa_flags & SA_SIGINFO) {
         if (old.sa_sigaction) old.sa_sigaction(signal, info, context);
     } else if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN) {
@@ -3058,6 +3060,7 @@ void start_up() {
     sigemptyset(&action.sa_mask);
     sigaction(SIGSEGV, &action, &old_segv);
     sigaction(SIGBUS, &action, &old_bus);
+    sigaction(SIGFPE, &action, &old_fpe);
 #ifdef __GLIBC__
     /* a program that failed on its own keeps its exit status and its message the last word */
     on_exit(

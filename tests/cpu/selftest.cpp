@@ -169,6 +169,7 @@ __global__ void large_array(volatile int *out, int n) {
     for (int i = 0; i < n; i += 1024) room[i] = 1;
     out[0] = room[n / 2];
 }
+__global__ void divide(int *out, int by) { out[threadIdx.x] = 7 / (by - static_cast<int>(threadIdx.x)); }
 __constant__ float table[4];
 __global__ void from_table(float *out) { out[threadIdx.x] = table[threadIdx.x]; }
 
@@ -599,6 +600,12 @@ static void test_kernel_errors() {
         CHECK(result_of(run(write_at, dim3(1), dim3(1), 0, nullptr, nullptr, 0ll)) == cudaErrorIllegalAddress);
         standin_reset();
     }
+#if defined(__x86_64__)
+    if (!UNDER_ASAN) {
+        CHECK(result_of(run(divide, dim3(1), dim3(2), 0, nullptr, p, 1)) == cudaErrorIllegalInstruction);
+        standin_reset();
+    }
+#endif
     float pageable[4];
     CHECK(result_of(run(write_at, dim3(1), dim3(1), 0, nullptr, pageable, 0ll)) == cudaErrorIllegalAddress);
     standin_reset();
@@ -1160,6 +1167,13 @@ static int plant_large_array() {
     return r;
 }
 
+static int plant_division_by_zero() {
+    int *p = reinterpret_cast<int *>(device_floats(32, false));
+    int r = report(result_of(run(divide, dim3(1), dim3(32), 0, nullptr, p, 5)));
+    standin_leaks(0);
+    return r;
+}
+
 static int plant_grid(void (*kernel)(int *)) {
     int *p = reinterpret_cast<int *>(device_floats(96, false));
     int r = report(result_of(run_together(kernel, dim3(3), dim3(32), 0, p)));
@@ -1236,6 +1250,10 @@ static const Plant plants[] = {
     {"use-after-free", plant_use_after_free, "freed by cudaFreeAsync", "use-after-poison", nullptr, "in write_at\n"},
     {"past-shared", plant_past_shared, "dynamic shared memory", "use-after-poison", nullptr, nullptr},
     {"large-array", plant_large_array, "stack overflow at", nullptr, nullptr, "in large_array"},
+#if defined(__x86_64__) /* others go on, as a GPU does */
+    {"division-by-zero", plant_division_by_zero, "thread (5,0,0): integer division by zero", "division by zero",
+     nullptr, "in divide\n"},
+#endif
     {"grid-deserter", plant_grid_deserter, "block (1,0,0) has ended without a barrier", nullptr, nullptr, nullptr},
     {"grid-divergent", plant_grid_divergent, "blocks have come to the grid barrier at", nullptr, nullptr, nullptr},
     {"grid-half-a-block", plant_grid_half_a_block, "while", nullptr, nullptr, nullptr},
