@@ -141,6 +141,7 @@ unsigned long long standin_warp(int op, unsigned mask, unsigned long long value,
                                 int line);
 unsigned standin_activemask(void);
 void standin_trap(const char *what, const char *file, int line) __attribute__((noreturn));
+void standin_assert(const char *what, const char *file, unsigned line, const char *function) __attribute__((noreturn));
 void standin_yield(void);
 long long standin_clock64(void);
 int standin_cooperative(void);
@@ -404,6 +405,9 @@ STANDIN_REDUCE(__reduce_xor_sync, STANDIN_XOR, unsigned)
 #undef STANDIN_REDUCE
 static inline unsigned __activemask() { return standin_activemask(); }
 
+#ifdef __GLIBC__ /* where assert() calls it; of host code it is passed on */
+#define __assert_fail standin_assert
+#endif
 #define __trap() standin_trap("__trap()", __FILE__, __LINE__)
 static inline void __nanosleep(unsigned) { standin_yield(); }
 

@@ -1608,6 +1608,14 @@ extern "C" void standin_trap(const char *what, const char *file, int line) {
     kernel_error(cudaErrorLaunchFailure, "%s at %s:%d", what, file, line);
 }
 
+#ifdef __GLIBC__
+#undef __assert_fail
+extern "C" void standin_assert(const char *what, const char *file, unsigned line, const char *function) {
+    if (current < 0) __assert_fail(what, file, line, function);
+    kernel_error(cudaErrorAssert, "assertion `%s' failed at %s:%u", what, file, line);
+}
+#endif
+
 /* A thread that spins for another one must let it run. */
 extern "C" void standin_yield(void) {
     if (current < 0) return;

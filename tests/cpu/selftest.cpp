@@ -170,6 +170,12 @@ __global__ void large_array(volatile int *out, int n) {
     out[0] = room[n / 2];
 }
 __global__ void divide(int *out, int by) { out[threadIdx.x] = 7 / (by - static_cast<int>(threadIdx.x)); }
+#undef NDEBUG
+#include <assert.h> /* once more, as a program may */
+__global__ void asserting(int *out, int n) {
+    assert(static_cast<int>(threadIdx.x) < n);
+    out[threadIdx.x] = 1;
+}
 __constant__ float table[4];
 __global__ void from_table(float *out) { out[threadIdx.x] = table[threadIdx.x]; }
 
@@ -595,6 +601,8 @@ static void test_kernel_errors() {
     CHECK(result_of(run(not_mine, dim3(1), dim3(2), 0, nullptr, p)) == cudaErrorLaunchFailure);
     standin_reset();
     CHECK(result_of(run(trap, dim3(1), dim3(2), 0, nullptr, p)) == cudaErrorLaunchFailure);
+    standin_reset();
+    CHECK(result_of(run(asserting, dim3(1), dim3(2), 0, nullptr, p, 1)) == cudaErrorAssert);
     standin_reset();
     if (!UNDER_ASAN) {
         CHECK(result_of(run(write_at, dim3(1), dim3(1), 0, nullptr, nullptr, 0ll)) == cudaErrorIllegalAddress);
@@ -1174,6 +1182,18 @@ static int plant_division_by_zero() {
     return r;
 }
 
+static int plant_assert() {
+    int *p = reinterpret_cast<int *>(device_floats(32, false));
+    int r = report(result_of(run(asserting, dim3(1), dim3(32), 0, nullptr, p, 31)));
+    standin_leaks(0);
+    return r;
+}
+static int plant_assert_on_host() {
+    const float *p = device_floats(8, false);
+    assert(p == nullptr);
+    return 0;
+}
+
 static int plant_grid(void (*kernel)(int *)) {
     int *p = reinterpret_cast<int *>(device_floats(96, false));
     int r = report(result_of(run_together(kernel, dim3(3), dim3(32), 0, p)));
@@ -1254,6 +1274,10 @@ static const Plant plants[] = {
     {"division-by-zero", plant_division_by_zero, "thread (5,0,0): integer division by zero", "division by zero",
      nullptr, "in divide\n"},
 #endif
+    {"assert", plant_assert, "thread (31,0,0): assertion `static_cast<int>(threadIdx.x) < n' failed at ", nullptr,
+     nullptr, "in asserting\n"},
+    {"assert-on-host", plant_assert_on_host, "plant_assert_on_host(): Assertion `p == nullptr' failed.", nullptr,
+     nullptr, nullptr},
     {"grid-deserter", plant_grid_deserter, "block (1,0,0) has ended without a barrier", nullptr, nullptr, nullptr},
     {"grid-divergent", plant_grid_divergent, "blocks have come to the grid barrier at", nullptr, nullptr, nullptr},
     {"grid-half-a-block", plant_grid_half_a_block, "while", nullptr, nullptr, nullptr},
