@@ -1134,6 +1134,14 @@ static int plant_lost_context() { /* an exit status of success, and memory that 
     run(divergent, dim3(1), dim3(32), 0, nullptr, p);
     return cudaDeviceSynchronize() == cudaSuccess;
 }
+static int plant_lost_context_of_nothing() { /* no memory, either */
+    run(trap, dim3(1), dim3(1), 0, nullptr, nullptr);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}
+static int plant_not_awaited() { /* the kernel runs when the program has ended */
+    run(trap, dim3(1), dim3(1), 0, nullptr, nullptr);
+    return 0;
+}
 static int plant_shared_not_asked_for() {
     float *p = device_floats(64, false);
     int r = report(run(past_shared, dim3(1), dim3(3), 50000, nullptr, p, 1));
@@ -1262,6 +1270,9 @@ static const Plant plants[] = {
     {"missing-synchronisation", plant_missing_synchronisation, "wrong result", nullptr, nullptr, nullptr},
     {"divergent-barrier", plant_divergent_barrier, "while", nullptr, nullptr, "launched at "},
     {"lost-context", plant_lost_context, "the context is lost, with all that was in it", nullptr, nullptr, nullptr},
+    {"lost-context-of-nothing", plant_lost_context_of_nothing, "the context is lost, with all that was in it", nullptr,
+     nullptr, nullptr},
+    {"not-awaited", plant_not_awaited, "the context is lost, with all that was in it", nullptr, nullptr, nullptr},
     {"shared-not-asked-for", plant_shared_not_asked_for, "more than 49152 want cudaFuncSetAttribute", nullptr, nullptr,
      nullptr},
     {"leak", plant_leak, "leak: 32 bytes of device memory", nullptr, nullptr, "in plant_leak"},
