@@ -249,6 +249,7 @@ struct State {
     std::vector<const char *> trace;
     bool tracing = false;
     bool in_host_function = false;
+    std::set<std::string> left_barriers; /* those that some threads of their block never came to */
     pthread_t host_function_thread;
     long live_streams = 0;
 };
@@ -712,6 +713,7 @@ struct Block {
     std::vector<unsigned char> kept; /* its static shared memory while another block runs */
     std::map<Address, Mbarrier> mbarriers;
     /* the barrier */
+    int gone = -1; /* a thread that has returned */
     int waiting = 0;
     int kind = 0, sum = 0;
     const char *file = nullptr;
@@ -1267,6 +1269,7 @@ RAW void explain_deadlock() {
 void start_tracking() {
     block->tracking = true;
     block->live = kernel.count - (block->next - 1);
+    block->gone = block->next > 1 ? kernel.order[0] : -1;
     block->waiting = 0;
     block->head = block->tail = 0;
     for (int w = 0; w < (kernel.count + 31) / 32; w++) {
@@ -1306,8 +1309,24 @@ void release_barrier(int except) {
     if (block->kind >= GRID_SYNC) block->arrived = block->kind == GRID_ARRIVE;
 }
 
+/* CUDA wants all threads of a block at its barriers, or none. A GPU may wait for those alone that are left, which is done
+ * here, too; each barrier is said once. */
+void check_returned() {
+    if (block->live == kernel.count) return;
+    const std::string &name = kernel.launch->function->name;
+    const std::string site = std::string(block->file) + ":" + std::to_string(block->line);
+    if (!g->left_barriers.insert(site + " " + name).second || g->left_barriers.size() > 20) return;
+    const uint3 t = kernel.index[block->gone];
+    say("standin: early return: %s, block (%u,%u,%u): %d of %d threads, thread (%u,%u,%u) among them, have returned "
+        "before the barrier at %s, which all threads of a block have to come to",
+        name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, kernel.count - block->live, kernel.count, t.x, t.y, t.z,
+        site.c_str());
+    say_where("launched", where(kernel.launch->made));
+}
+
 /* All threads of the block are at its barrier. Whether they may go on: the grid's barrier asks for other blocks too. */
 bool complete_barrier(int except) {
+    check_returned();
     if (block->kind == GRID_SYNC || block->kind == GRID_ARRIVE) {
         if (kernel.arrived++ == 0) {
             kernel.kind = block->kind;
@@ -1356,6 +1375,7 @@ void thread_exits(int t) {
         check_first_thread(block->file, block->line);
     }
     block->live--;
+    if (block->gone < 0) block->gone = t;
     if (block->waiting && block->waiting == block->live && complete_barrier(-1) && threads_engine)
         pthread_cond_broadcast(&block_wake);
     if (threads_engine) {
@@ -3006,12 +3026,14 @@ struct Call {
 
 /* What is still there when the program ends. */
 void at_exit() {
-    if (!g || (!g->knobs.leaks && !standin_races())) return;
+    if (!g || (!g->knobs.leaks && !standin_races() && g->left_barriers.empty())) return;
     std::unique_lock<std::recursive_mutex> lock(g->lock, std::try_to_lock);
     if (!lock.owns_lock()) return;
     drain_all();
-    if (standin_races()) {
-        say("standin: %ld races; the exit status is 86", standin_races());
+    const size_t left = g->left_barriers.size();
+    if (standin_races()) say("standin: %ld races; the exit status is 86", standin_races());
+    if (left) say("standin: early return before %zu barriers; the exit status is 86", left);
+    if (standin_races() || left) {
         fflush(nullptr);
         _exit(86);
     }
@@ -4941,6 +4963,7 @@ void standin_reset(void) {
     g->random = g->knobs.seed;
     g->faults.clear();
     g->failed = 0;
+    g->left_barriers.clear();
     g->calls.clear();
     g->host_calls = 0;
     g->trace.clear();

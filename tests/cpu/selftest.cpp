@@ -116,10 +116,23 @@ __global__ void counts(unsigned *u, int *i, unsigned long long *l, float *f, dou
     atomicCAS(u + 3, 0u, 7u);
 }
 
-/* Half of the threads leave before the barrier, which counts those that are left. */
+/* Half of the threads leave before the barrier, which counts those that are left: a mistake that a GPU may let pass. */
 __global__ void leavers(int *out) {
     if (threadIdx.x % 2) return;
     int n = __syncthreads_count(1);
+    out[threadIdx.x] = n;
+}
+
+/* The last threads have no element, and leave. Where a block leaves as a whole, or after its last barrier, all is well. */
+__global__ void leave_early(int *out, int n) {
+    if (static_cast<int>(threadIdx.x) >= n) return;
+    for (int i = 0; i < 3; i++) __syncthreads();
+    out[threadIdx.x] = n;
+}
+__global__ void leave_together(int *out, int n) {
+    if (blockIdx.x == 1) return;
+    __syncthreads();
+    if (static_cast<int>(threadIdx.x) >= n) return;
     out[threadIdx.x] = n;
 }
 
@@ -1202,6 +1215,15 @@ static int plant_assert_on_host() {
     return 0;
 }
 
+static int plant_early_return() { /* said once; nothing else tells */
+    int *p = reinterpret_cast<int *>(device_floats(32, false));
+    run(leave_together, dim3(2), dim3(32), 0, nullptr, p, 31);
+    for (int i = 0; i < 2; i++) run(leave_early, dim3(2), dim3(32), 0, nullptr, p, 31);
+    const bool good = cudaDeviceSynchronize() == cudaSuccess && cudaFree(p) == cudaSuccess;
+    standin_leaks(0);
+    return good ? 0 : printf("an error\n");
+}
+
 static int plant_grid(void (*kernel)(int *)) {
     int *p = reinterpret_cast<int *>(device_floats(96, false));
     int r = report(result_of(run_together(kernel, dim3(3), dim3(32), 0, p)));
@@ -1289,6 +1311,9 @@ static const Plant plants[] = {
      nullptr, "in asserting\n"},
     {"assert-on-host", plant_assert_on_host, "plant_assert_on_host(): Assertion `p == nullptr' failed.", nullptr,
      nullptr, nullptr},
+    {"early-return", plant_early_return,
+     "1 of 32 threads, thread (31,0,0) among them, have returned before the barrier at ", nullptr, nullptr,
+     "early return before 1 barriers; the exit status is 86"},
     {"grid-deserter", plant_grid_deserter, "block (1,0,0) has ended without a barrier", nullptr, nullptr, nullptr},
     {"grid-divergent", plant_grid_divergent, "blocks have come to the grid barrier at", nullptr, nullptr, nullptr},
     {"grid-half-a-block", plant_grid_half_a_block, "while", nullptr, nullptr, nullptr},

@@ -46,7 +46,7 @@ void standin_guise(const char *name, int binary, int ptx);
 int standin_ranges(void);
 const char *standin_range(int k);
 
-/* Waits for all work, clears sticky errors, faults and traces, and restores every knob. Frees nothing. */
+/* Waits for all work, clears sticky errors, faults, early returns and traces, and restores every knob. Frees nothing. */
 void standin_reset(void);
 
 /*
