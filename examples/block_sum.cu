@@ -96,8 +96,8 @@ static int right(void *) {
 int main(int argc, char **argv) {
     const int64_t n = argc > 1 ? strtoll(argv[1], NULL, 10) : on_gpu() ? 1 << 22 : 10007;
     const double coefficients[3] = {0, 1, 0};
-    float *const host = n < 0 ? NULL : (float *)malloc(size_t(n + 1) * sizeof(float));
-    if (host == NULL) return fprintf(stderr, "usage: block_sum [N]\n"), 1;
+    float *const host = n < 1 ? NULL : (float *)malloc(size_t(n + 1) * sizeof(float));
+    if (host == NULL) return fprintf(stderr, "usage: block_sum [N], from 1 on\n"), 1;
     gpul_on_error(stop);
     fill_eighths(host, n);
     GPUL_TO_DEVICE(&x, host, gpul_1d(n));

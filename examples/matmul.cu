@@ -84,8 +84,8 @@ static int right(void *) {
 
 static int run(int64_t M, int64_t K, int64_t N) {
     w.M = M, w.K = K, w.N = N;
-    w.a = (float *)calloc(size_t(M * K + K * N + M * N + CHECKED * N), sizeof(float));
-    if (w.a == NULL) exit(1);
+    w.a = M < 1 || K < 1 || N < 1 ? NULL : (float *)calloc(size_t(M * K + (K + M + CHECKED) * N), sizeof(float));
+    if (w.a == NULL) exit((fprintf(stderr, "usage: matmul [M K N], from 1 on\n"), 1));
     w.b = w.a + M * K, w.c = w.b + K * N, w.expected = w.c + M * N;
     for (int64_t i = 0; i < M * K; ++i) w.a[i] = float(i * 7 % 5 - 2);
     for (int64_t i = 0; i < K * N; ++i) w.b[i] = float(i * 11 % 9 - 4);
@@ -112,7 +112,7 @@ static int run(int64_t M, int64_t K, int64_t N) {
 
 int main(int argc, char **argv) {
     gpul_on_error(stop);
-    if (argc != 1 && argc != 4) return fprintf(stderr, "usage: matmul [M K N]\n"), 1;
+    if (argc != 1 && argc != 4) return fprintf(stderr, "usage: matmul [M K N], from 1 on\n"), 1;
     if (argc == 4) return !run(strtoll(argv[1], NULL, 10), strtoll(argv[2], NULL, 10), strtoll(argv[3], NULL, 10));
     const int64_t n = on_gpu() ? 1000 : 50, wide = on_gpu() ? 2048 : 37;
     return run(n, n, n) & run(wide, 2 * wide, wide) ? 0 : 1;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tour on odd data: a sensible result, or one clear line and exit status 1.
+# The tour on odd data, and other examples of odd sizes: a sensible result, or one clear line and exit status 1.
 tour=${BUILD:-build/cpu}/examples/tour
 work=${BUILD:-build/cpu}/test_tour
 passed=0
@@ -119,6 +119,18 @@ done
 if [ $? -eq 1 ] && grep -q 'cannot write' "$work/log"; then passed=$((passed + 1)); else fail 'an SVG that cannot be written'; fi
 "$tour" --help >"$work/out" 2>"$work/log"
 if [ $? -eq 1 ] && grep -q usage "$work/log"; then passed=$((passed + 1)); else fail 'usage'; fi
+
+# The other examples: of sizes that they cannot have, or that are no numbers, one line that says how they are called
+for call in 'vecadd 0' 'elementwise 0 1' 'gemv 1 x' 'block_sum 0' 'block_sum x' 'matmul 0 3 3' 'matmul x y z' 'matmul 3 3' \
+    'asynchronous 1' 'larger 0'; do
+    # shellcheck disable=SC2086 # a program and its arguments
+    "${tour%/*}"/$call >"$work/out" 2>"$work/log"
+    if [ $? -eq 1 ] && grep -q '^usage: ' "$work/log" && [ "$(wc -l <"$work/log")" -eq 1 ]; then
+        passed=$((passed + 1))
+    else
+        fail "$call: no usage line"
+    fi
+done
 
 echo "test_tour: $passed passed, $failed failed"
 [ $failed -eq 0 ]
