@@ -39,8 +39,8 @@ static __global__ void x_in_shared(gpul_view<double, 1> y, gpul_view<const doubl
     const int64_t i = gpul_grid_x(), rows = A.shape[0], cols = A.shape[1];
     double sum = 0;
     for (int64_t from = 0; from < cols; from += BLOCK) {
-        const int length = int(cols - from < BLOCK ? cols - from : BLOCK);
-        if (threadIdx.x < length) tile[threadIdx.x] = x[from + threadIdx.x];
+        const int length = int(min(cols - from, int64_t(BLOCK)));
+        if (int(threadIdx.x) < length) tile[threadIdx.x] = x[from + threadIdx.x];
         __syncthreads(); /* the tile is full */
         if (i < rows)
             for (int k = 0; k < length; ++k) sum += A(i, from + k) * tile[k];

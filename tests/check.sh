@@ -77,9 +77,17 @@ command_lines() {
     return $missing
 }
 
+# The kernels' files as a user of the stand-in compiles them
+example_warnings() {
+    for file in examples/*.cu; do
+        "${CXX:-c++}" -std=c++17 -Wall -Wextra -Werror -Itests/cpu -fsyntax-only -x c++ "$file" || return 1
+    done
+}
+
 try 'SPDX lines' spdx
 try 'versions agree' version
 try 'build lines of the examples' command_lines
+try 'warnings of the examples on the stand-in' example_warnings
 
 format=$(command -v clang-format-14 || command -v clang-format)
 if [ -n "$format" ] && "$format" --version | grep -q ' version 14\.'; then
