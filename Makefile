@@ -114,13 +114,15 @@ run: all
 	    "$B/examples/$$example" "$$@" || exit 1; \
 	done
 
+# Of several goals of one `make -j`, those that build by a make of their own come after the others, one by one: two makes would
+# write the same files at once.
 # A test that does not build is counted as one that failed.
-test: backend
+test: backend | $(filter all run,$(MAKECMDGOALS))
 	@$(MAKE) -k --no-print-directory $(TEST_BINS) $(EXAMPLE_BINS) BACKEND=$(BACKEND) || true
 	@BUILD=$B WATCH=$(WATCH) CHECK_QUICK=$(if $(SANITIZE)$(WATCH),1) sh tests/run.sh $(TEST_BINS) $(EXAMPLE_BINS) $(TEST_SCRIPTS)
 
 # BENCH='--quick --case vecadd' narrows it, BENCH=--help says how. The CSV and the pictures stay in the build directory.
-bench: backend
+bench: backend | $(filter all run test,$(MAKECMDGOALS))
 ifeq ($(BACKEND),cuda)
 	@$(MAKE) --no-print-directory $B/bench BACKEND=cuda ARCH=$(ARCH)
 	$B/bench --csv $B/bench.csv $(BENCH)
@@ -133,7 +135,7 @@ $B/bench: tests/bench/bench.cu tests/bench/random.cuh gpulite.h $B/gpulite_kerne
 	$(NVCC) -O3 -std=c++17 $(GENCODE) -lineinfo -I. $(NVCCFLAGS) -o $@ $< $B/gpulite_kernels.o -lcublas -lcublasLt
 
 # compute-sanitizer's four tools over every test, on a GPU
-sanitize: backend
+sanitize: backend | $(filter all run test bench,$(MAKECMDGOALS))
 ifeq ($(BACKEND),cuda)
 	@$(MAKE) --no-print-directory $(TEST_BINS) $B/sanitizer_faults BACKEND=cuda ARCH=$(ARCH)
 	@sh tests/sanitize.sh $B/sanitizer_faults $(TEST_BINS)
