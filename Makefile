@@ -177,9 +177,10 @@ clean:
 
 # Everything depends on the command lines, so that other flags or compilers never meet old objects.
 COMMANDS = $(COMPILE_C) | $(COMPILE_CU) | $(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) | $(LINK) $(LIBS)
+QUOTED = '$(subst ','\'',$(COMMANDS))'# for the shell
 $B/commands: FORCE
 	@mkdir -p $B/examples $B/tests/cpu
-	@echo '$(COMMANDS)' | cmp -s - $@ || echo '$(COMMANDS)' >$@
+	@printf '%s\n' $(QUOTED) | cmp -s - $@ || printf '%s\n' $(QUOTED) >$@
 
 $B/gpulite_kernels.o: gpulite_kernels.cu $B/commands
 	$(COMPILE_CU) -c -o $@ $<
