@@ -5,8 +5,9 @@
 # cuda where nvcc is found and a GPU answers, otherwise cpu. BACKEND=cuda|cpu and ARCH=... override it.
 
 NVCC ?= $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
-ifneq ($(NVCC),)
-CUDA_HOME ?= $(patsubst %/bin/,%,$(dir $(realpath $(shell command -v $(NVCC)))))
+FOUND := $(if $(NVCC),$(shell command -v $(firstword $(NVCC)) 2>/dev/null))
+ifneq ($(FOUND),)
+CUDA_HOME ?= $(patsubst %/bin/,%,$(dir $(realpath $(FOUND))))
 # compute capabilities of the GPUs, as in "9.0"; nvcc's own query where nvidia-smi is missing
 GPUS := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -x '[0-9]*\.[0-9]*')
 ifeq ($(GPUS),)
@@ -14,9 +15,9 @@ GPUS := $(shell "$(CUDA_HOME)/bin/__nvcc_device_query" 2>/dev/null | tr ', ' '\n
 endif
 endif
 
-ifeq ($(NVCC),)
+ifeq ($(FOUND),)
 BACKEND ?= cpu
-WHY := no nvcc found
+WHY := no nvcc $(if $(NVCC),at $(NVCC),found)
 else ifeq ($(GPUS),)
 BACKEND ?= cpu
 WHY := nvcc found, but no GPU answers
@@ -62,9 +63,11 @@ empty :=
 comma := ,
 B := build/$(BACKEND)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(WATCH),-watched)
 
+# the goals that need a backend
+BUILDS := $(filter-out clean help install uninstall,$(or $(MAKECMDGOALS),all))
 ifeq ($(BACKEND),cuda)
-ifeq ($(NVCC),)
-$(error BACKEND=cuda needs nvcc, on the PATH or in /usr/local/cuda/bin)
+ifeq ($(FOUND),)
+$(if $(BUILDS),$(error BACKEND=cuda needs nvcc, on the PATH or in /usr/local/cuda/bin, or as NVCC=...))
 endif
 # architectures are compiled in parallel when asked, and by nvcc 12.1 and later the kernels of one, too
 PARALLEL := --threads=0 $(shell "$(NVCC)" --help 2>/dev/null | grep -q split-compile && echo --split-compile=0)
@@ -79,9 +82,9 @@ ALL_CFLAGS += -isystem tests/cpu
 COMPILE_CU = $(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) $(SANITIZE_FLAGS) $(if $(WATCH),$(WATCHED)) -x c++
 LIBS := -lstdc++ -lpthread -lm
 RUNTIME := $(if $(WATCH),$B/cudart_watched.o,$B/cudart.o)
-SAYS := no GPU: the CUDA runtime of tests/cpu
+SAYS := no GPU: the CUDA runtime of tests/cpu$(if $(filter command line environment,$(origin ARCH)),$(comma) which knows no ARCH=$(ARCH))
 else
-$(error BACKEND=$(BACKEND): cuda or cpu)
+$(if $(BUILDS),$(error BACKEND=$(BACKEND): cuda or cpu))
 endif
 COMPILE_C = $(CC) $(ALL_CFLAGS) $(CFLAGS) $(SANITIZE_FLAGS)
 LINK = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE_FLAGS)

@@ -84,10 +84,69 @@ example_warnings() {
     done
 }
 
+# ---- the Makefile ----
+
+# of_itself ...: a make that does not know of the one that runs this script
+of_itself() { (unset MAKEFLAGS MFLAGS MAKEOVERRIDES BACKEND ARCH B && make --no-print-directory "$@"); }
+# In place of a compiler: writes a program that does nothing, and takes its time
+cat >"$work/cc" <<'END'
+#!/bin/sh
+while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done
+echo "$out" >>"${0%/*}/written"
+sleep 0.2
+echo '#!/bin/sh' >"$out" && chmod +x "$out"
+END
+chmod +x "$work/cc"
+few="EXAMPLES=vecadd TESTS= SELFTESTS= TEST_SCRIPTS="
+
+# Two goals of a parallel make write no file twice.
+make_in_parallel() {
+    for goals in 'all test' 'test run'; do
+        rm -rf "$work/make" "$work/written"
+        # shellcheck disable=SC2086
+        of_itself -j2 BACKEND=cpu B="$work/make" CC="$work/cc" CXX="$work/cc" $few $goals || return 1
+        twice=$(sort "$work/written" | uniq -d)
+        [ -z "$twice" ] || { echo "make -j2 $goals writes twice: $twice"; return 1; }
+    done
+}
+# Flags may have both kinds of quotes.
+make_with_quotes() {
+    flags_quoted="-DGPUL_API='x(\"y\")'"
+    of_itself BACKEND=cpu B="$work/make" CFLAGS="$flags_quoted" "$work/make/commands" && grep -qF -- "$flags_quoted" "$work/make/commands"
+}
+# A header of the stand-in makes anew what includes it, and nothing else does.
+make_after_headers() {
+    objects="$work/make/examples/vecadd.o $work/make/examples/race.o"
+    for header in cuda_runtime_api.h cuda_runtime.h; do
+        # shellcheck disable=SC2086
+        {
+            of_itself BACKEND=cpu B="$work/make" CFLAGS=-O0 $objects >/dev/null || return 1
+            again=$(of_itself BACKEND=cpu B="$work/make" CFLAGS=-O0 $objects | grep -c -e '-c -o')
+            changed=$(of_itself -W tests/cpu/$header BACKEND=cpu B="$work/make" CFLAGS=-O0 $objects | grep -c -e '-c -o')
+        }
+        wanted=2
+        [ $header = cuda_runtime.h ] && wanted=1 # no C file has kernels
+        echo "$header: $changed of $wanted objects; with no change $again"
+        [ "$again" -eq 0 ] && [ "$changed" -eq $wanted ] || return 1
+    done
+}
+# What was asked for and is not there is said, where it matters.
+make_says() {
+    of_itself NVCC=/no/such/nvcc backend | grep 'cpu (no nvcc at /no/such/nvcc)' || return 1
+    of_itself BACKEND=cpu ARCH=nonsense backend | grep 'ARCH=nonsense' || return 1
+    of_itself -n BACKEND=nonsense && return 1
+    of_itself -n BACKEND=cuda NVCC=/no/such/nvcc && return 1
+    of_itself -n BACKEND=nonsense clean uninstall
+}
+
 try 'SPDX lines' spdx
 try 'versions agree' version
 try 'build lines of the examples' command_lines
 try 'warnings of the examples on the stand-in' example_warnings
+try 'make: goals in parallel' make_in_parallel
+try 'make: quotes in flags' make_with_quotes
+try 'make: after a change of a header' make_after_headers
+try 'make: what it says' make_says
 
 format=$(command -v clang-format-14 || command -v clang-format)
 if [ -n "$format" ] && "$format" --version | grep -q ' version 14\.'; then
