@@ -1305,10 +1305,10 @@ static const Plant plants[] = {
     {"large-array", plant_large_array, "stack overflow at", nullptr, nullptr, "in large_array"},
 #if defined(__x86_64__) /* others go on, as a GPU does */
     {"division-by-zero", plant_division_by_zero, "thread (5,0,0): integer division by zero", "division by zero",
-     nullptr, "in divide\n"},
+     nullptr, "in divide"},
 #endif
     {"assert", plant_assert, "thread (31,0,0): assertion `static_cast<int>(threadIdx.x) < n' failed at ", nullptr,
-     nullptr, "in asserting\n"},
+     nullptr, "in asserting"},
     {"assert-on-host", plant_assert_on_host, "plant_assert_on_host(): Assertion `p == nullptr' failed.", nullptr,
      nullptr, nullptr},
     {"early-return", plant_early_return,
