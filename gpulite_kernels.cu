@@ -1419,7 +1419,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
             }
         } else if (v.in[k]) {
             GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
-#ifndef __CUDA_ARCH__ /* other blocks may write what is there; it is not used, and on a GPU the branch costs 3 % */
+#ifndef __CUDA_ARCH__ /* other blocks may write what is there: it is not used, and on a GPU the branch costs 4 % */
                 if (left[i] >= bounds.columns) continue;
 #endif
                 GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) {
@@ -1485,8 +1485,11 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         if (kM > 1) __syncwarp(); /* out may be an input: all lanes have read before any writes */
         GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
             gpul__pack<typename Op::Out, kM> result;
-            if (top + i * by >= bounds.rows || left[i] >= bounds.columns) continue;
+#ifndef __CUDA_ARCH__ /* nor was anything read: see get() */
+            if (left[i] >= bounds.columns) continue;
+#endif
             GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
+            if (top + i * by >= bounds.rows) continue;
             uint32_t at[kOperands]; /* of the outputs */
             GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
                 at[k] = position.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
