@@ -2684,7 +2684,7 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     if (status == GPUL_OK)
         status = gpul__cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), function,
                             "cudaMemPoolSetAttribute");
-    status = gpul__finish(status, cudaThreadExchangeStreamCaptureMode(&mode), function, call);
+    status = gpul__finish(status, cudaThreadExchangeStreamCaptureMode(&mode), function, call); /* fault: mode-kept */
     if (status == GPUL_OK) *out = pool;
     else if (pool != NULL) gpul__clear_cuda(cudaMemPoolDestroy(pool));
     return status;
@@ -2898,7 +2898,7 @@ typedef struct gpul__scope {
 static cudaError_t gpul__restore_device(int device) {
     const cudaError_t e = cudaSetDevice(device);
     gpul__clear_cuda(e);
-    if (e != cudaSuccess) gpul__clear_cuda(cudaSetDevice(device));
+    if (e != cudaSuccess) gpul__clear_cuda(cudaSetDevice(device)); /* fault: restored-once */
     return e;
 }
 
@@ -2923,7 +2923,7 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     scope->device = device < 0 ? current : device;
     if (scope->device != scope->previous) status = gpul__set_device(function, scope->device);
     if (status == GPUL_OK) status = gpul__device_find(function, &scope->state, scope->device);
-    if (status != GPUL_OK) return gpul__end(scope, status);
+    if (status != GPUL_OK) return gpul__end(scope, status); /* fault: begin-not-ended */
     scope->machine = scope->state->machine;
     return GPUL_OK;
 }
@@ -3024,8 +3024,8 @@ static gpul_status gpul__device_memory(void **out, int32_t *owned, int64_t bytes
     if (e == cudaErrorMemoryAllocation && pooled && !captured) {
         /* freed memory may still be in the pool, in pieces of other sizes: give it all back and try once more */
         gpul__clear_cuda(e);
-        e = cudaStreamSynchronize(stream);
-        if (e == cudaSuccess) e = cudaMemPoolTrimTo(state->pool, 0);
+        e = cudaStreamSynchronize(stream);                           /* fault: retry-at-once */
+        if (e == cudaSuccess) e = cudaMemPoolTrimTo(state->pool, 0); /* fault: retry-without-trim */
         if (e == cudaSuccess) e = gpul__allocate(&pointer, bytes, scope, stream);
         else call = "cudaStreamSynchronize or cudaMemPoolTrimTo";
         /* a driver may take all that is free into the pool before it finds that this is too little */
@@ -3269,7 +3269,7 @@ static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t 
 static gpul_status gpul__elementwise_launch(const gpul__elementwise_op *op, gpul__elementwise_problem *problem,
                                             const gpul__scope *scope, gpul_stream stream) {
     const cudaError_t e = (cudaError_t)gpul__run_elementwise(op, problem, &scope->machine, (int64_t)1 << 30, stream);
-    return gpul__cuda(e, scope->function, "launching the kernel");
+    return gpul__cuda(e, scope->function, "launching the kernel"); /* fault: elementwise-swallowed */
 }
 
 enum { GPUL__BY_BLOCK = 0, GPUL__BY_PITCH = 1, GPUL__BY_KERNEL = 2 };
@@ -3308,7 +3308,8 @@ static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const in
 
 static gpul_status gpul__copy_bytes(const char *function, void *dst, const void *src, size_t bytes,
                                     gpul_stream stream) {
-    return gpul__cuda(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream), function, "cudaMemcpyAsync");
+    return gpul__cuda(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream), /* fault: copy-swallowed */
+                      function, "cudaMemcpyAsync");
 }
 
 /* Carries a plan out on the scope's device. UVA tells CUDA where the pointers lead. src is NULL: by the kernel, every
@@ -3346,7 +3347,7 @@ static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
 
 /* With the NULL stream a copy that involves the host is done on return. */
 static gpul_status gpul__end_host_copy(const char *function, gpul_stream stream, gpul_status status) {
-    if (status == GPUL_OK && stream == NULL)
+    if (status == GPUL_OK && stream == NULL)                                                 /* fault: wait-swallowed */
         status = gpul__cuda(cudaStreamSynchronize(NULL), function, "cudaStreamSynchronize"); /* fault: too-early */
     return status;
 }
@@ -3420,7 +3421,8 @@ static gpul_status gpul__order(const char *function, gpul_stream later, int32_t 
     if (status == GPUL_OK)
         status =
             gpul__cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), function, "cudaEventCreateWithFlags");
-    if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(event, earlier), function, "cudaEventRecord");
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaEventRecord(event, earlier), function, "cudaEventRecord"); /* fault: order-swallowed */
     if (status == GPUL_OK && later_device != earlier_device) status = gpul__set_device(function, later_device);
     if (status == GPUL_OK) status = gpul__cuda(cudaStreamWaitEvent(later, event, 0), function, "cudaStreamWaitEvent");
     return event == NULL ? status : gpul__finish(status, cudaEventDestroy(event), function, "cudaEventDestroy");
@@ -4790,7 +4792,9 @@ GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
 
 GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream) {
     const gpul_status status = graph == NULL ? gpul__null(__func__, "graph") : gpul__ready(__func__, stream);
-    return status != GPUL_OK ? status : gpul__cuda(cudaGraphLaunch(graph, stream), __func__, "cudaGraphLaunch");
+    return status != GPUL_OK ? status
+                             : gpul__cuda(cudaGraphLaunch(graph, stream), /* fault: graph-swallowed */
+                                          __func__, "cudaGraphLaunch");
 }
 
 GPUL_API gpul_status gpul_graph_free(gpul_graph *graph) {

@@ -396,6 +396,16 @@ plant wrong-stream test_graph instead 'config.stream = 0;'
 plant counters-not-zeroed test_graph instead 'e = cudaSuccess;'
 plant stream-per-thread test_streams:test_free_of_another_thread instead 'return 0;'
 plant scratch-leaked test_faults instead 'return status;'
+plant copy-swallowed test_faults:test_unknown expression 'cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream)' '(gpul__clear_cuda(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream)), cudaSuccess)'
+plant elementwise-swallowed test_faults:test_unknown instead 'gpul__clear_cuda(e); return GPUL_OK;'
+plant wait-swallowed test_faults:test_unknown expression 'status == GPUL_OK' 'status == GPUL_OK && (stream != NULL || (gpul__clear_cuda(cudaStreamSynchronize(NULL)), 0))'
+plant order-swallowed test_faults:test_unknown expression 'cudaEventRecord(event, earlier)' '(gpul__clear_cuda(cudaEventRecord(event, earlier)), cudaSuccess)'
+plant graph-swallowed test_faults:test_unknown expression 'cudaGraphLaunch(graph, stream)' '(gpul__clear_cuda(cudaGraphLaunch(graph, stream)), cudaSuccess)'
+plant begin-not-ended test_faults:test_first_use instead 'if (status != GPUL_OK) return status;'
+plant mode-kept test_faults:test_first_use without
+plant restored-once test_faults:test_unknown without
+plant retry-at-once test_faults:test_second_try expression 'cudaStreamSynchronize(stream)' 'cudaSuccess'
+plant retry-without-trim test_faults:test_second_try without
 plant scratch-freed-twice test_graph instead 'if (scratch.data != NULL) (void)cudaFreeAsync(scratch.data, stream);'
 plant reduce-keeps test_reduce:test_kept_axis expression 'result.ndim == x.ndim' '0'
 plant reduce-overlap test_custom:test_several_contracts expression '1 + n_in' '1'
