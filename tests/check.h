@@ -33,6 +33,7 @@
 
 static const char *check_name = "?", *check_test = "?";
 static long check_passed, check_failed;
+static int check_ran;           /* how many tests */
 static int check_leaks_too = 1; /* 0 where releases were made to fail */
 
 static int check_fail(const char *file, int line, const char *format, ...) CHECK_PRINTF(3, 4);
@@ -156,12 +157,15 @@ static CHECK_UNUSED void check_clean(void) {
         const char *const check_only = getenv("CHECK_ONLY");                                                           \
         if (check_only && check_only[0] && strcmp(check_only, #test) != 0) break;                                      \
         check_test = #test;                                                                                            \
+        check_ran++;                                                                                                   \
         check_seed(20261121);                                                                                          \
         test();                                                                                                        \
         check_clean();                                                                                                 \
     } while (0)
 
 static CHECK_UNUSED int check_end(void) {
+    const char *const only = getenv("CHECK_ONLY");
+    if (only && only[0] && check_ran == 0) FAIL("CHECK_ONLY=%s is no test of this program", only);
 #ifdef GPULITE_CPU_STANDIN
     check_test = "end";
     standin_drain();
@@ -484,17 +488,12 @@ static CHECK_UNUSED int64_t tree_rows(int64_t n, int64_t vec) {
 
 /* ---- files in tests/data ---- */
 
-static CHECK_UNUSED FILE *open_data(const char *name, const char *mode) {
+static CHECK_UNUSED FILE *open_data(const char *name, const char *mode) { /* from the top of the repository */
     char path[1024];
     FILE *f;
     snprintf(path, sizeof path, "tests/data/%s", name);
     f = fopen(path, mode);
-    if (!f) { /* beside this source file */
-        const char *slash = strrchr(__FILE__, '/');
-        snprintf(path, sizeof path, "%.*sdata/%s", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, name);
-        f = fopen(path, mode);
-    }
-    if (!f) FAIL("cannot open tests/data/%s", name);
+    if (!f) FAIL("cannot open %s", path);
     return f;
 }
 

@@ -244,6 +244,13 @@ END
     c "$own/nan.c" "$own/nan.o" && link "$own/nan" "$own/nan.o" "$d/impl.o" "$d/kernels.o"
     if "$own/nan" >"$own/log" 2>&1; then good 'NaN passes no comparison'; else bad 'NaN passes no comparison' 'it does'; fi
 fi
+if wanted 'CHECK_ONLY of no test passes nothing'; then
+    printf '#include "check.h"\nstatic void test_one(void) { CHECK(1); }\nint main(void) { check_begin("only"); RUN(test_one); return check_end(); }\n' >"$own/only.c"
+    c "$own/only.c" "$own/only.o" && link "$own/only" "$own/only.o" "$d/impl.o" "$d/kernels.o"
+    if CHECK_ONLY=test_one "$own/only" >"$own/log" 2>&1 && ! CHECK_ONLY=test_two "$own/only" >"$own/log" 2>&1 && grep -q test_two "$own/log"; then
+        good 'CHECK_ONLY of no test passes nothing'
+    else bad 'CHECK_ONLY of no test passes nothing' 'it does'; fi
+fi
 
 # faults in the library that the tests must report
 plant dlpack-offset test_dlpack:test_foreign without
