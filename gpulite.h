@@ -5898,8 +5898,9 @@ static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stre
  * far as they fit there; else scratch memory, for gpul__scratch_drop, whatever this returns. */
 static gpul_status gpul__between_blocks(gpul__memory *scratch, uint32_t **counters, void **bytes, int64_t n_counters,
                                         int64_t n_bytes, gpul__scope *scope, gpul_stream stream) {
-    gpul__workspace *const own =
-        n_counters * 4 <= (int64_t)sizeof own->counters ? gpul__find_workspace(scope, stream) : NULL;
+    gpul__workspace *const own = n_counters * 4 <= (int64_t)sizeof own->counters /* fault: workspace-counters */
+                                     ? gpul__find_workspace(scope, stream)
+                                     : NULL;
     const int64_t before = own != NULL ? 0 : (n_counters * 4 + 127) / 128 * 128;
     gpul_status status;
     cudaError_t e;
@@ -5908,7 +5909,7 @@ static gpul_status gpul__between_blocks(gpul__memory *scratch, uint32_t **counte
     if (own != NULL) {
         *counters = own->counters;
         *bytes = own->partials;
-        if (n_bytes <= (int64_t)sizeof own->partials) return GPUL_OK;
+        if (n_bytes <= (int64_t)sizeof own->partials) return GPUL_OK; /* fault: workspace-partials */
     }
     status = gpul__scratch(scratch, before + n_bytes, scope, stream);
     if (status != GPUL_OK) return status;
@@ -6111,7 +6112,7 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
     if (*axis != GPUL_ALL_AXES) status = gpul__check_axis(function, "x", x, axis);
     if (status != GPUL_OK) return status;
     if ((op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX) &&
-        (*axis == GPUL_ALL_AXES ? gpul_size(x) : x->shape[*axis]) == 0)
+        (*axis == GPUL_ALL_AXES ? gpul_size(x) : x->shape[*axis]) == 0) /* fault: reduce-empty-axis */
         return gpul__fail(GPUL_ERROR_SHAPE, function, "x has no elements to take the %s of", gpul__reduce_name(op));
     *reducer = gpul__find_reducer(op, x->dtype);
     return *reducer == NULL ? gpul__left_out(function, "reduce") : GPUL_OK;

@@ -5424,7 +5424,7 @@ extern "C" gpul__workspace *gpul__workspace_of(int32_t device, int64_t key, cuda
     std::atomic<int64_t> *const owner = gpul__workspace_owner[device];
     const int32_t begin = graph ? GPUL__WORKSPACES : 0, end = graph ? gpul__all_workspaces : GPUL__WORKSPACES;
     int32_t k = begin;
-    while (k < end && owner[k].load() != key) ++k;
+    while (k < end && owner[k].load() != key) ++k; /* fault: workspace-of-two-streams */
     if (k == end) {
         for (k = begin; k < end && !gpul__replace(owner[k], 0, key);) ++k;
         if (k == end || (graph && !gpul__workspace_of_graph(graph, &owner[k]))) return 0;

@@ -2,7 +2,7 @@
  * Reductions and dot: NumPy's results, the documented tree bit for bit, recorded bits, accuracy, axes, errors.
  *
  * `test_reduce --record >tests/data/reduce_bits.txt` writes the recorded bits anew; test_model stays their judge. */
-#define GPULITE__KERNELS /* the plans, which are private */
+#define GPULITE__KERNELS /* the plans and workspaces, which are private */
 #include "check.h"
 
 enum { OPS = 11 };
@@ -886,6 +886,55 @@ static void test_two_streams(void) { /* two reductions at a time share no scratc
         CHECK_OK(gpul_free(&out[k]));
         CHECK_OK(gpul_stream_destroy(&s[k]));
     }
+    { /* they need not have met: of two keys, neither gets the workspace of the other */
+        const int64_t keys[2] = {INT64_MAX, INT64_MAX - 1};
+        gpul__workspace *of[2];
+        for (int k = 0; k < 2; k++) {
+            of[k] = gpul__workspace_of(0, keys[k], NULL);
+            if (CHECK(of[k] != NULL)) gpul__workspace_leave(0, of[k]);
+        }
+        CHECK(of[0] != of[1]);
+        for (int k = 0; k < 2; k++) CHECK_INT(gpul__workspaces_pass(keys[k], 0), 1);
+    }
+}
+
+/* More counters than a workspace has, or more that passes between blocks: scratch memory, and no stream's workspace is
+ * written behind its end. */
+static void test_workspace_too_small(void) {
+    static const int64_t sizes[2][2] = {{1100, 200}, {64, 400}}; /* products of a row and a column, each split */
+    gpul_stream s[3];
+    gpul_array ones = GPUL_ZERO, out = GPUL_ZERO;
+    CHECK_OK(gpul_full(&ones, GPUL_F32, gpul_1d(220000), 1, NULL));
+    CHECK_OK(gpul_zeros(&out, GPUL_F64, gpul_1d(3), NULL));
+    for (int k = 0; k < 3; k++) CHECK_OK(gpul_stream_create(&s[k], GPUL_STREAM_DEFAULT));
+    for (int i = 0; i <= 2; i++) {
+        double sums[3];
+        for (int k = 0; k < 3; k++) { /* takes a workspace, and leaves its partial sums there */
+            gpul_array one = GPUL_ZERO;
+            CHECK_OK(gpul_index(&one, &out, 0, k));
+            CHECK_OK(gpul_fill(&one, -1, s[k]));
+            CHECK_OK(gpul_reduce(&one, &ones, GPUL_SUM, GPUL_ALL_AXES, s[k]));
+        }
+        CHECK_OK(gpul_copy_to_host(sums, &out, NULL));
+        for (int k = 0; k < 3; k++) CHECK_NEAR(sums[k], 220000, 0);
+        if (i < 2) {
+            const int64_t n = sizes[i][0], length = sizes[i][1];
+            gpul_array some = GPUL_ZERO, rows = GPUL_ZERO, columns = GPUL_ZERO, products = GPUL_ZERO;
+            float got[1100];
+            int64_t wrong = 0;
+            CHECK_OK(gpul_slice(&some, &ones, 0, 0, n * length, 1));
+            CHECK_OK(gpul_reshape(&rows, &some, gpul_3d(n, 1, length)));
+            CHECK_OK(gpul_reshape(&columns, &some, gpul_3d(n, length, 1)));
+            CHECK_OK(gpul_full(&products, GPUL_F32, gpul_3d(n, 1, 1), -1, s[0]));
+            CHECK_OK(gpul_matmul(&products, &rows, &columns, s[0]));
+            CHECK_OK(gpul_copy_to_host(got, &products, NULL));
+            for (int64_t k = 0; k < n; k++) wrong += !(got[k] == (float)length);
+            CHECK_INT(wrong, 0);
+            CHECK_OK(gpul_free(&products));
+        }
+    }
+    for (int k = 0; k < 3; k++) CHECK_OK(gpul_stream_destroy(&s[k]));
+    CHECK_OK(gpul_free_all(&ones, &out));
 }
 
 static void test_dot(void) {
@@ -1042,6 +1091,21 @@ static void test_values(void) {
     CHECK_OK(gpul_free(&f));
     CHECK_OK(gpul_free(&nan));
     CHECK_OK(gpul_free(&e));
+}
+
+static void test_no_elements(void) { /* of no rows no extremes are wanted; of rows of no elements there are none */
+    static const int ops[4] = {GPUL_MIN, GPUL_MAX, GPUL_ARGMIN, GPUL_ARGMAX};
+    gpul_array x = GPUL_ZERO;
+    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_2d(0, 5), NULL));
+    for (int k = 0; k < 4; k++)
+        for (int axis = 0; axis < 2; axis++) {
+            gpul_array out = GPUL_ZERO;
+            CHECK_OK(gpul_device_array(&out, gpul_reduce_dtype(ops[k], GPUL_F32), gpul_1d(axis ? 0 : 5), NULL));
+            if (axis == 1) CHECK_OK(gpul_reduce(&out, &x, ops[k], axis, NULL));
+            else CHECK_FAILS(gpul_reduce(&out, &x, ops[k], axis, NULL), GPUL_ERROR_SHAPE, "gpul_reduce", "no elements");
+            CHECK_OK(gpul_free(&out));
+        }
+    CHECK_OK(gpul_free(&x));
 }
 
 static void test_errors(void) {
@@ -1483,6 +1547,7 @@ int main(int argc, char **argv) {
     RUN(test_gaps);
     RUN(test_results_in_gaps);
     RUN(test_two_streams);
+    RUN(test_workspace_too_small);
     RUN(test_many_streams);
     RUN(test_dot);
 #ifdef GPULITE_CPU_STANDIN
@@ -1490,6 +1555,7 @@ int main(int argc, char **argv) {
 #endif
     RUN(test_values);
     RUN(test_accumulated);
+    RUN(test_no_elements);
     RUN(test_errors);
     RUN(test_large);
     RUN(test_far);
