@@ -5469,7 +5469,7 @@ static gpul_status gpul__check_apart(const char *function, const char *const *na
 /* out's own memory, element for element: each thread reads an element before it writes it. */
 static int32_t gpul__same_elements(const gpul_array *a, const gpul_array *b) {
     int32_t k;
-    if (a->data != b->data || a->dtype != b->dtype || a->ndim != b->ndim) return 0;
+    if (a->data != b->data || a->dtype != b->dtype || a->ndim != b->ndim) return 0; /* fault: same-elements-dtype */
     for (k = 0; k < a->ndim; ++k)
         if (a->shape[k] != b->shape[k] || (a->shape[k] > 1 && a->strides[k] != b->strides[k])) return 0;
     return 1;
@@ -5484,10 +5484,11 @@ static int32_t gpul__are_vectors(const gpul_array *out, const gpul__input_value 
         if (i >= 0 && in[i].is_scalar) continue;
         if (a->ndim != 1 || a->strides[0] != 1 || a->shape[0] != out->shape[0]) return 0;
         if (a->shape[0] == 0 || a->shape[0] > INT64_MAX / 8) return 0;
-        if (a->data != out->data || a->dtype != out->dtype) {
+        if (a->data != out->data || a->dtype != out->dtype) { /* fault: vectors-dtype */
             const uintptr_t at = (uintptr_t)a->data, at_out = (uintptr_t)out->data;
-            const uintptr_t bytes = (uintptr_t)a->shape[0] * gpul_dtype_size(at < at_out ? a->dtype : out->dtype);
-            if ((at < at_out ? at_out - at : at - at_out) < bytes) return 0;
+            const uintptr_t bytes =
+                (uintptr_t)a->shape[0] * gpul_dtype_size(at < at_out ? a->dtype : out->dtype); /* fault: vectors-end */
+            if ((at < at_out ? at_out - at : at - at_out) < bytes) return 0; /* fault: vectors-distance */
         }
     }
     return 1;

@@ -4151,9 +4151,9 @@ extern "C" int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__e
             farthest = reach;
             along = d;
         }
-        fits = fits && all < 4 * most;
+        fits = fits && all < 4 * most; /* fault: elementwise-reach */
     }
-    if (fits && n <= most) {
+    if (fits && n <= most) { /* fault: elementwise-whole */
         gpul__elementwise_plan plan;
         const int32_t error = gpul__plan_elementwise(&plan, p, op);
         return error != 0 ? error : op->launch(p, &plan, machine, stream);

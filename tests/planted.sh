@@ -360,6 +360,12 @@ plant elementwise-lines test_elementwise:test_plans expression 'op->vectors == 1
 plant elementwise-plan-tiles test_elementwise:test_plans expression 'height' '(height / 2)'
 plant repeat-beyond test_ufuncs:test_repeated expression 'v.last_repeat' '~0u'
 plant elementwise-cut test_elementwise:test_cut without
+plant elementwise-whole test_elementwise:test_cut expression 'fits && n <= most' 'true'
+plant elementwise-reach test_elementwise:test_cut expression 'all < 4 * most' 'true'
+plant vectors-dtype test_elementwise:test_overlap_of_dtypes expression 'a->dtype != out->dtype' '0'
+plant vectors-distance test_elementwise:test_overlap_of_dtypes expression 'bytes' 'bytes - 1'
+plant vectors-end test_elementwise:test_overlap_of_dtypes expression 'at < at_out ? a->dtype : out->dtype' 'out->dtype'
+plant same-elements-dtype test_elementwise:test_overlap_of_dtypes expression 'a->dtype != b->dtype' '0'
 plant ufunc-await-elements test_ufuncs:test_shapes without
 plant ufunc-await-vectors test_ufuncs:test_sizes without
 plant ufunc-not-shifted test_ufuncs:test_rows without

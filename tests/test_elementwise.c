@@ -216,6 +216,25 @@ static void test_overlap(void) {
     CHECK_OK(gpul_free(&m));
 }
 
+static void test_overlap_of_dtypes(void) { /* one memory as two dtypes, and vectors that share one byte */
+    gpul_array a = GPUL_ZERO, d = GPUL_ZERO, f = GPUL_ZERO, u = GPUL_ZERO, v = GPUL_ZERO;
+    CHECK_OK(gpul_zeros(&a, GPUL_F64, gpul_1d(1000), NULL));
+    CHECK_OK(gpul_wrap(&d, a.data, GPUL_F64, gpul_1d(100)));
+    for (int at = 0; at <= 400; at += 400) { /* 400: behind the last byte that 100 floats would have */
+        CHECK_OK(gpul_wrap(&f, (char *)a.data + at, GPUL_F32, gpul_1d(100)));
+        CHECK_FAILS(gpul_convert(&f, &d, NULL), GPUL_ERROR_OVERLAP, "gpul_convert", "overlaps x");
+        CHECK_FAILS(gpul_convert(&d, &f, NULL), GPUL_ERROR_OVERLAP, "gpul_convert", "overlaps x");
+    }
+    CHECK_OK(gpul_wrap(&u, a.data, GPUL_U8, gpul_1d(100)));
+    CHECK_OK(gpul_wrap(&v, (char *)a.data + 99, GPUL_U8, gpul_1d(100)));
+    CHECK_FAILS(gpul_vecadd(&v, &u, &u, NULL), GPUL_ERROR_OVERLAP, "gpul_vecadd", "overlaps a");
+    CHECK_FAILS(gpul_vecadd(&u, &v, &v, NULL), GPUL_ERROR_OVERLAP, "gpul_vecadd", "overlaps a");
+    CHECK_OK(gpul_wrap(&v, (char *)a.data + 100, GPUL_U8, gpul_1d(100)));
+    CHECK_OK(gpul_vecadd(&v, &u, &u, NULL));
+    CHECK_OK(gpul_vecadd(&u, &v, &v, NULL));
+    CHECK_OK(gpul_free(&a));
+}
+
 static void test_dtypes(void) { /* the odd one of the three is named, with what it should be and why */
     gpul_array f = GPUL_ZERO, g = GPUL_ZERO, i = GPUL_ZERO;
     CHECK_OK(gpul_device_array(&f, GPUL_F32, gpul_1d(3), NULL));
@@ -559,19 +578,54 @@ static void test_plans(void) {
           repeated > 100);
 }
 
-/* More elements than a kernel counts are cut: here few are many. */
+/* An operation whose launches are counted */
+static const gpul__elementwise_op *counted;
+static long launches;
+static int32_t count_launch(const gpul__elementwise_problem *p, const gpul__elementwise_plan *plan,
+                            const gpul__machine *machine, gpul_stream stream) {
+    launches++;
+    return counted->launch(p, plan, machine, stream);
+}
+/* out = a + b in parts of at most `most` elements, none of which reaches over four times as many */
+static void add_in_parts(const box *out, const box *a, const box *b, int64_t most) {
+    const box *const boxes[3] = {out, a, b};
+    gpul__elementwise_op op;
+    gpul__elementwise_problem p;
+    gpul__machine machine;
+    int whole = out->n <= most;
+    counted = gpul__find_elementwise(GPUL_ADD, GPUL_BF16);
+    if (!CHECK(counted != NULL)) return;
+    op = *counted;
+    op.launch = count_launch;
+    memset(&machine, 0, sizeof machine);
+    memset(&p, 0, sizeof p);
+    p.out = out->view.data;
+    p.in[0] = a->view.data;
+    p.in[1] = b->view.data;
+    p.n = out->n;
+    p.op = GPUL_ADD;
+    p.ndim = out->view.ndim;
+    for (int d = 0; d < p.ndim; d++) p.shape[d] = out->view.shape[d];
+    for (int i = 0; i < 3; i++) {
+        int64_t reach = 0;
+        for (int d = 0; d < p.ndim; d++) {
+            p.strides[i][d] = boxes[i]->view.strides[d];
+            reach += (p.shape[d] - 1) * p.strides[i][d];
+        }
+        if (reach >= 4 * most) whole = 0;
+    }
+    launches = 0;
+    CHECK_INT(gpul__run_elementwise(&op, &p, &machine, most, NULL), 0);
+    CHECK(whole ? launches == 1 : launches > 1 && launches >= out->n / most);
+}
+
+/* More elements than a kernel counts are cut, and elements too far apart: here few are many. */
 static void test_cut(void) {
-    const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL_ADD, GPUL_BF16);
     long parts = 0;
-    if (!CHECK(op != NULL)) return;
     for (int k = 0; k < 60; k++) {
         const int ndim = 1 + (int)rng_below(4);
-        int64_t shape[4], most, *strides[3];
-        gpul__elementwise_problem p;
-        gpul__machine machine;
+        int64_t shape[4], most;
         box out, a, b;
-        memset(&machine, 0, sizeof machine);
-        memset(&p, 0, sizeof p);
         for (int d = 0; d < ndim; d++) shape[d] = 1 + rng_below(ndim == 1 ? 3000 : ndim == 2 ? 60 : 9);
         if (k % 4 == 0 && ndim == 2) shape[0] = 130 + rng_below(40), shape[1] = 130 + rng_below(40);
         box_make(&out, GPUL_BF16, ndim, shape, LAY_C, rng_below(3), FILL_NAN);
@@ -579,20 +633,9 @@ static void test_cut(void) {
         box_make(&b, GPUL_BF16, ndim, shape, k % 4 ? LAY_C : LAY_F, rng_below(3), FILL_NAN);
         box_random(&a, 0);
         box_random(&b, 0);
-        p.out = out.view.data;
-        p.in[0] = a.view.data;
-        p.in[1] = b.view.data;
-        p.n = out.n;
-        p.op = GPUL_ADD;
-        p.ndim = ndim;
-        for (int i = 0; i < 3; i++) strides[i] = (i == 0 ? &out : i == 1 ? &a : &b)->view.strides;
-        for (int d = 0; d < ndim; d++) {
-            p.shape[d] = shape[d];
-            for (int i = 0; i < 3; i++) p.strides[i][d] = strides[i][d];
-        }
         most = 1 + rng_below(out.n / 20 + 2);
         parts += out.n > most;
-        CHECK_INT(gpul__run_elementwise(op, &p, &machine, most, NULL), 0);
+        add_in_parts(&out, &a, &b, most);
         BOX_GUARDS(&out);
         compare(&out, &a, &b, 0, __FILE__, __LINE__);
         box_free(&out);
@@ -600,6 +643,19 @@ static void test_cut(void) {
         box_free(&b);
     }
     CHECK(parts > 20);
+    for (int64_t step = 4; step <= 5; step++) { /* 99 steps of four elements are in reach, of five they are not */
+        const int64_t n = 100;
+        box out, a;
+        box_1d(&out, GPUL_BF16, n, 0, FILL_NAN);
+        box_make_strided(&a, GPUL_MEMORY_DEVICE, GPUL_BF16, 1, &n, &step, 0, FILL_NAN);
+        box_random(&a, 0);
+        add_in_parts(&out, &a, &a, n);
+        CHECK_INT(launches, step - 3);
+        BOX_GUARDS(&out);
+        compare(&out, &a, &a, 0, __FILE__, __LINE__);
+        box_free(&out);
+        box_free(&a);
+    }
     for (int k = 0; k < 20; k++) { /* 1, 3, 5, ...: the place of an element counts */
         const gpul__elementwise_op *const found = gpul__find_elementwise(GPUL__UFUNC, GPUL_F64);
         const int64_t n = 1 + rng_below(3000), shape[1] = {n};
@@ -752,6 +808,7 @@ int main(void) {
     RUN(test_special_values);
     RUN(test_in_place);
     RUN(test_overlap);
+    RUN(test_overlap_of_dtypes);
     RUN(test_dtypes);
     RUN(test_scalars_and_empty);
     RUN(test_memory_kinds);
