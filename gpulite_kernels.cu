@@ -4032,7 +4032,7 @@ static void gpul__plan_repeats(gpul__elementwise_plan *plan, const gpul__element
     constexpr int kFewest = 1 << 20, kMost = 8, kRun = 256; /* elements, times, and bytes without a gap */
     const int32_t last = p->ndim - 1;
     int64_t size = 1;
-    if (p->op == GPUL__ARANGE || p->op == GPUL__LINSPACE) return;
+    if (p->op == GPUL__ARANGE || p->op == GPUL__LINSPACE) return; /* fault: repeats-of-places */
     const bool runs = p->strides[0][last] == 1 && p->shape[last] * op->out_bytes >= kRun;
     if (!runs && gpul__reach(p->shape, p->strides[0], p->ndim) > 2 * p->n) return;
     for (int32_t d = last; d >= 0; --d) {

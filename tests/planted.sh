@@ -383,6 +383,7 @@ plant ufunc-jam test_ufuncs:test_convert expression '(x & mask) != 0' 'false'
 plant ufunc-minimum-nan test_ufuncs:test_binary expression 'a != a' 'false'
 plant linspace-end test_ufuncs:test_sequences without
 plant arange-start test_ufuncs:test_sequences expression 'a[j] != 0' '1'
+plant repeats-of-places test_ufuncs:test_long_sequences expression 'p->op == GPUL__ARANGE || p->op == GPUL__LINSPACE' 'false'
 plant binary-dtype test_ufuncs:test_dtypes expression 'op >= GPUL_EQUAL' 'op > GPUL_EQUAL'
 plant negative-power test_ufuncs:test_refusals expression 'gpul__scalar_value(y) < 0' 'gpul__scalar_value(y) < -1'
 plant past test_histogram:test_weight_layouts expression 'i < (n)' 'i <= (n)'

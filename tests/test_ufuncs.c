@@ -452,6 +452,23 @@ static void test_sequences(void) {
                 }
 }
 
+static void test_long_sequences(void) { /* as long as arrays that are written in several places at a time */
+    const int64_t n = (1 << 21) + 5;
+    float *const got = (float *)malloc((size_t)n * 4);
+    gpul_array a = GPUL_ZERO;
+    CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(n), NULL));
+    for (int linspace = 0; linspace < 2; linspace++) {
+        int64_t wrong = 0;
+        CHECK_OK(gpul_fill(&a, -1, NULL));
+        CHECK_OK((linspace ? gpul_linspace : gpul_arange)(&a, 0, linspace ? (double)(n - 1) : 1, NULL));
+        CHECK_OK(gpul_copy_to_host(got, &a, NULL));
+        for (int64_t i = 0; i < n; i++) wrong += !(got[i] == (float)i);
+        CHECK_INT(wrong, 0);
+    }
+    CHECK_OK(gpul_free(&a));
+    free(got);
+}
+
 static work random_work(gpul_dtype t) {
     work w = {(int)rng_below(6), 0, (double)rng_below(4), (double)(4 + rng_below(9))};
     if (w.kind == BINARY) w.op = GPUL_ADD + (int)rng_below(13);
@@ -821,6 +838,7 @@ int main(void) {
     RUN(test_ends);
     RUN(test_scale_and_clip);
     RUN(test_sequences);
+    RUN(test_long_sequences);
     RUN(test_shapes);
     RUN(test_turned);
     RUN(test_repeated);
