@@ -2783,7 +2783,7 @@ static gpul_status gpul__check_stream(const char *function, const char *name, gp
 static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     cudaError_t e = gpul__stream_key(stream, key);
     if (e == cudaSuccess && *key != 0 && gpul__workspaces_pass(*key, *key) != 0) {
-        e = cudaStreamQuery(stream);
+        e = cudaStreamQuery(stream); /* fault: workspace-of-busy-stream */
         if (e == cudaSuccess) return e;
     }
     *key = 0;

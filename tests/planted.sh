@@ -413,6 +413,7 @@ plant launch-permission test_errors:test_shared_memory_of_threads expression 'sh
 plant wrong-stream test_graph instead 'config.stream = 0;'
 plant counters-not-zeroed test_graph instead 'e = cudaSuccess;'
 plant stream-per-thread test_streams:test_free_of_another_thread instead 'return 0;'
+plant workspace-of-busy-stream test_streams:test_workspace_of_busy expression 'cudaStreamQuery(stream)' '(gpul__clear_cuda(cudaStreamQuery(stream)), cudaSuccess)'
 plant scratch-leaked test_faults instead 'return status;'
 plant copy-swallowed test_faults:test_unknown expression 'cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream)' '(gpul__clear_cuda(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream)), cudaSuccess)'
 plant elementwise-swallowed test_faults:test_unknown instead 'gpul__clear_cuda(e); return GPUL_OK;'

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Streams, events, timers: orders, ends, and that nothing waits. */
+#define GPULITE__KERNELS /* the workspaces, which are private */
 #include "check.h"
 #include <pthread.h>
 
@@ -500,6 +501,26 @@ static void test_workspaces_return(void) {
     CHECK_OK(gpul_free_all(&a, &out));
 }
 
+/* A stream that is busy when it ends keeps its workspace, which its work still uses. */
+static void test_workspace_of_busy(void) {
+    gpul_stream s = NULL;
+    gpul_array a = GPUL_ZERO, out = GPUL_ZERO;
+    unsigned long long id = 0;
+    int64_t key;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_CUDA(cudaStreamGetId(s, &id));
+    key = (int64_t)(id % INT64_MAX) + 1;
+    CHECK_OK(gpul_zeros(&a, GPUL_F32, gpul_1d(200000), NULL));
+    CHECK_OK(gpul_zeros(&out, GPUL_F32, gpul_0d(), NULL));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_reduce(&out, &a, GPUL_SUM, GPUL_ALL_AXES, s));
+    CHECK_INT(gpul__workspaces_pass(key, key), 1);
+    CHECK_OK(gpul_stream_destroy(&s));
+    CHECK_INT(gpul__workspaces_pass(key, key), 1);
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_free_all(&a, &out));
+}
+
 static int told; /* failures */
 static void tell(const gpul_error *error) { told += error != NULL; }
 
@@ -555,6 +576,7 @@ int main(void) {
     RUN(test_nothing_waits);
     RUN(test_timer_elsewhere);
     RUN(test_workspaces_return);
+    RUN(test_workspace_of_busy);
     RUN(test_destroy_pending);
     RUN(test_first_failure);
 #endif
