@@ -3459,7 +3459,8 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
     if (stream != NULL && packs)
         status =
             gpul__cuda(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), function, "cudaStreamCreateWithFlags");
-    if (status == GPUL_OK && ordered) status = gpul__order(function, own, src->device, stream, dst->device);
+    if (status == GPUL_OK && ordered) /* fault: across-before-src */
+        status = gpul__order(function, own, src->device, stream, dst->device);
     if (status == GPUL_OK && packs) status = gpul__scratch(&packed, bytes, &there, own);
     if (status == GPUL_OK && packs) status = gpul__copy_run(&gather, packed.data, src->data, &there, own);
     if (status == GPUL_OK)

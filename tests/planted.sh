@@ -425,6 +425,7 @@ plant mode-kept test_faults:test_first_use without
 plant restored-once test_faults:test_unknown without
 plant retry-at-once test_faults:test_second_try expression 'cudaStreamSynchronize(stream)' 'cudaSuccess'
 plant retry-without-trim test_faults:test_second_try without
+plant across-before-src test_copies:test_across expression 'ordered' '0'
 plant scratch-freed-twice test_graph instead 'if (scratch.data != NULL) (void)cudaFreeAsync(scratch.data, stream);'
 plant reduce-keeps test_reduce:test_kept_axis expression 'result.ndim == x.ndim' '0'
 plant reduce-overlap test_custom:test_several_contracts expression '1 + n_in' '1'

@@ -201,6 +201,35 @@ static void test_lazy_streams(void) { /* enqueued copies see their order, and pa
     CHECK_OK(gpul_stream_destroy(&s));
 }
 
+#ifdef GPULITE_CPU_STANDIN
+/* Strided elements of another device are gathered there, after what the stream holds, whichever stream runs first. */
+static void test_across(void) {
+    gpul_stream s = NULL, there = NULL;
+    gpul_array near = GPUL_ZERO, whole = GPUL_ZERO, far = GPUL_ZERO;
+    double sum = 0;
+    standin_devices(2);
+    standin_order(STANDIN_REVERSE);
+    CHECK_OK(gpul_zeros(&near, GPUL_F32, gpul_2d(30, 40), NULL));
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_device_select(1));
+    CHECK_OK(gpul_zeros(&whole, GPUL_F32, gpul_2d(30, 80), NULL));
+    CHECK_OK(gpul_slice(&far, &whole, 1, 0, 80, 2));
+    CHECK_OK(gpul_stream_create(&there, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_fill(&far, 1, there));
+    CHECK_OK(gpul_stream_wait(s, there));
+    CHECK_OK(gpul_device_select(0));
+    CHECK_OK(gpul_copy(&near, &far, s));
+    CHECK_OK(gpul_sum(&sum, &near, s));
+    CHECK_NEAR(sum, 1200, 0);
+    CHECK_OK(gpul_free_all(&near, &whole));
+    CHECK_OK(gpul_stream_destroy(&s));
+    CHECK_OK(gpul_stream_destroy(&there));
+    standin_reset();
+}
+#endif
+
 static void test_copy_errors(void) {
     gpul_array a = GPUL_ZERO, b = GPUL_ZERO, f = GPUL_ZERO, v = GPUL_ZERO, zero = GPUL_ZERO, e = GPUL_ZERO;
     float host[12];
@@ -382,5 +411,8 @@ int main(void) {
     RUN(test_copy_errors);
     RUN(test_fill);
     RUN(test_get_set);
+#ifdef GPULITE_CPU_STANDIN
+    RUN(test_across); /* last: the library goes on to know the second device */
+#endif
     return check_end();
 }
