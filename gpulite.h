@@ -2670,7 +2670,7 @@ static gpul_status gpul__attribute(const char *function, int32_t *value, enum cu
 static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int device) {
     struct cudaMemPoolProps properties = GPUL_ZERO;
     cudaMemPool_t pool = NULL;
-    uint64_t most = UINT64_MAX;
+    uint64_t most = UINT64_MAX; /* fault: pool-keeps-nothing */
     /* the first use may lie in a capture, where CUDA refuses these calls unless told that they are meant */
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     const char *const call = "cudaThreadExchangeStreamCaptureMode";
@@ -3937,14 +3937,14 @@ GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_arr
 static gpul_status gpul__find_memory(const char *function, gpul_array *a, const char *name, int64_t bytes) {
     struct cudaPointerAttributes first = GPUL_ZERO, last = GPUL_ZERO;
     cudaError_t e = cudaPointerGetAttributes(&first, a->data);
-    if (e == cudaSuccess) e = cudaPointerGetAttributes(&last, (char *)a->data + bytes - 1);
+    if (e == cudaSuccess) e = cudaPointerGetAttributes(&last, (char *)a->data + bytes - 1); /* fault: wrap-last-byte */
     if (e != cudaSuccess) return gpul__cuda(e, function, "cudaPointerGetAttributes");
     if (first.type == cudaMemoryTypeUnregistered)
         return gpul__fail(GPUL_ERROR_MEMORY, function,
                           "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach (gpul_pin it first, or "
                           "copy it with gpul_to_device), or has been freed",
                           name, a->data);
-    if (last.type != first.type || last.device != first.device)
+    if (last.type != first.type || last.device != first.device) /* fault: wrap-ends */
         return gpul__fail(GPUL_ERROR_MEMORY, function,
                           "%s = %p: its memory ends before the %lld bytes that the array spans", name, a->data,
                           (long long)bytes);

@@ -425,6 +425,7 @@ plant mode-kept test_faults:test_first_use without
 plant restored-once test_faults:test_unknown without
 plant retry-at-once test_faults:test_second_try expression 'cudaStreamSynchronize(stream)' 'cudaSuccess'
 plant retry-without-trim test_faults:test_second_try without
+plant pool-keeps-nothing test_arrays:test_memory_used expression 'UINT64_MAX' '0'
 plant across-before-src test_copies:test_across expression 'ordered' '0'
 plant scratch-freed-twice test_graph instead 'if (scratch.data != NULL) (void)cudaFreeAsync(scratch.data, stream);'
 plant reduce-keeps test_reduce:test_kept_axis expression 'result.ndim == x.ndim' '0'
@@ -527,6 +528,8 @@ plant capture-asked-for-device test_graph:test_whole expression 'captured' '0'
 plant graph-memory test_graph:test_memory_of_lost expression '!captured' '1'
 plant set-repeated test_views:test_broadcast_to without
 plant freed-twice test_mistakes:test_double_free expression 'e != cudaErrorInvalidValue' '1'
+plant wrap-ends test_arrays:test_wrap expression 'last.type != first.type || last.device != first.device' '0'
+plant wrap-last-byte test_arrays:test_wrap expression '1' '2'
 plant report-tensor-cores test_mistakes:test_older_build expression 'machine.mma' '0'
 plant matmul-emulates test_mistakes:test_older_build expression 'ratio > 4' 'false'
 plant matmul-promotes test_matmul:test_emulated expression 'step == 0' 'false'

@@ -176,6 +176,9 @@ static void test_memory_used(void) {
     CHECK_OK(gpul_free(&a));
     CHECK_OK(gpul_free(&b));
     CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_memory_used(&used, &held)); /* what was freed is kept for later arrays, also when all work is done */
+    CHECK_INT(used, 0);
+    CHECK(held >= 1 << 22);
     CHECK_OK(gpul_memory_trim());
     CHECK_OK(gpul_memory_used(&used, &held));
     CHECK_INT(used, 0);
@@ -299,7 +302,12 @@ static void test_wrap(void) {
     strides[1] = -1;
     CHECK_FAILS(gpul_wrap_strided(&w, a.data, GPUL_F32, gpul_2d(2, 3), strides), GPUL_ERROR_ARGUMENT,
                 "gpul_wrap_strided", "-1");
+#ifdef GPULITE_CPU_STANDIN /* a GPU's allocations end at larger steps */
+    CHECK_FAILS(gpul_wrap(&w, a.data, GPUL_U8, gpul_1d(401)), GPUL_ERROR_MEMORY, "gpul_wrap",
+                "its memory ends before the 401 bytes");
+#endif
     CHECK_BYTES(&w, &before, sizeof w);
+    CHECK_OK(gpul_wrap(&w, a.data, GPUL_U8, gpul_1d(400)));
     CHECK_OK(gpul_free(&a));
 
     /* memory of the caller's, pinned in place */
