@@ -6339,7 +6339,7 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
         double before = gpul__histogram_edge(problem, 0);
         for (i = 1; i <= problem->bins; ++i) {
             const double edge = gpul__histogram_edge(problem, i);
-            if (!(edge > before))
+            if (!(edge > before)) /* fault: histogram-edges-equal */
                 return gpul__fail(
                     GPUL_ERROR_ARGUMENT, function,
                     "too many bins: %lld between lo = %.17g and hi = %.17g leave some of them empty in %s",

@@ -7373,7 +7373,7 @@ extern "C" void gpul__histogram_trim() {
     for (int32_t k = 0, taken = 0; k < gpul__hist_stages && (taken = gpul__hist_take_stage(true)) >= 0; ++k) {
         if (cudaHostUnregister(gpul__hist_staging + taken) != cudaSuccess) cudaGetLastError();
         gpul__hist_mapped[taken].store(0);
-        gpul__hist_taken[taken].store(0);
+        gpul__hist_taken[taken].store(0); /* fault: histogram-trim-taken */
     }
 }
 /* Has the stream work that has not ended? */

@@ -285,6 +285,8 @@ plant divided-too-far test_histogram:test_shapes expression 'bits - 1' 'bits'
 plant histogram-weights-outside test_histogram:test_weights_outside expression 'bin < 0' 'bin < 0 && step != gpul__hist_largest'
 plant histogram-shared test_histogram:test_plans expression 'plan->shared_most / 4 - 4' 'plan->shared_most / 4 + 256'
 plant histogram-counts-of-f64 test_histogram:test_no_elements expression 'p->counts_dtype != GPUL_I32' 'p->counts_dtype == GPUL_I64'
+plant histogram-edges-equal test_histogram:test_edges expression 'edge > before' 'edge >= before'
+plant histogram-trim-taken test_histogram:test_edges_unpinned without
 plant reduce-second-is-last test_reduce:test_same_bits expression 'before == threads - 1' 'before == 1'
 plant reduce-counters-left test_reduce:test_same_bits without
 plant reduce-warps-meet test_reduce:test_same_bits without

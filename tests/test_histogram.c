@@ -182,6 +182,9 @@ static void test_edges(void) {
         CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F16, 0, 1), GPUL_ERROR_DTYPE, "gpul_histogram_edges", "dtype");
         CHECK_FAILS(gpul_histogram_edges(e, 4, 0, 0, 1), GPUL_ERROR_DTYPE, "gpul_histogram_edges", "dtype");
         CHECK_FAILS(gpul_histogram_edges(e, 4, 99, 0, 1), GPUL_ERROR_DTYPE, "gpul_histogram_edges", "99");
+        /* ten bins between three doubles */
+        CHECK_FAILS(gpul_histogram_edges(e, 10, GPUL_F64, 1e16, 1e16 + 4), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges",
+                    "bins");
         CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, -1e39, 1), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "lo");
         CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, -3e38, 3e38), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges",
                     "hi - lo");
@@ -1175,6 +1178,13 @@ static void test_edges_unpinned(void) {
         CHECK_OK(gpul_sum(&sum, &c, NULL));
         CHECK(sum == 1000);
         CHECK_INT(standin_live_registrations(), round); /* the second time it stays, until memory is trimmed */
+    }
+    for (int round = 0; round < 10; round++) { /* more often than there is such memory: it can be taken again */
+        CHECK_OK(gpul_memory_trim());
+        CHECK_INT(standin_live_registrations(), 0);
+        CHECK_OK(gpul_histogram_ex(&c, &x, &o, NULL));
+        CHECK_OK(gpul_device_synchronize());
+        CHECK_INT(standin_live_registrations(), 1);
     }
     CHECK_OK(gpul_free_all(&x, &c));
 }
