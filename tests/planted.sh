@@ -62,10 +62,16 @@ plant() {
     test=${2%%:*} function=${2#"${2%%:*}"}
     export CHECK_STOP=1 CHECK_ONLY="${function#:}"
     # with no fault the test must pass (which was asked once for all its faults), or its failure means nothing; with it,
-    # a check or the stand-in must end it
-    if [ ! -f "$d/passes-$2" ]; then bad "$1" "$2 fails without it"
-    elif PLANTED_FAULT=$planted timeout 120 "$d/$test" >"$own/log" 2>&1; then bad "$1" 'nobody noticed'
-    else good "$1"; fi
+    # a check or the stand-in must end it, and say why: a test that waits for ever tells nobody what is wrong
+    if [ ! -f "$d/passes-$2" ]; then bad "$1" "$2 fails without it"; return; fi
+    PLANTED_FAULT=$planted timeout 120 "$d/$test" >"$own/log" 2>&1
+    status=$?
+    case $status in
+    0) bad "$1" 'nobody noticed' ;;
+    124) bad "$1" "$2 has not ended after 120 seconds" ;;
+    12[5-7] | 137) bad "$1" "$2 did not run, or was killed: exit status $status" ;;
+    *) if [ -s "$own/log" ]; then good "$1"; else bad "$1" "exit status $status, and $2 says nothing"; fi ;;
+    esac
 }
 
 # program NAME WORD: $own/p.cu must be stopped or reported, and whose report contains WORD ("clean": must pass)
