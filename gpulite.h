@@ -1126,8 +1126,8 @@ typedef struct gpul_gemm_options {
  * gpul_gemm takes. On Hopper, by kernels for sm_90a, only one that does not begin, or whose lines do not, at a multiple
  * of 16 bytes, and the smaller one if neither is dense along K; at most 64 MB for parts of K; and 128 KB a
  * multiprocessor where those are longer than 4096.
- * EMULATED: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most 9 MB for parts of K.
- * In EMULATED, the products of a stack go one after the other.
+ * EMULATED: A and B twice, filled up like that, and at most 9 MB for parts of K, or what gpul_gemm takes, if that is
+ * more; 8 bytes for each row of A and column of B. The products of a stack go one after the other.
  *
  * C = act(alpha A B + beta C + bias): bias has an element for each column of C, any stride, and C's dtype, or f32 where
  * that has 16 bits. It is added, with rounding, in the type that is computed in, the activation is taken in that type,
@@ -1688,7 +1688,7 @@ typedef struct gpul__gemm_plan {
     int32_t mma;    /* 1: gpul__gemm_kernel on tensor cores; 2: of emulated f32 */
     int32_t tile;   /* of gpul__gemm_tiles; tensor: of gpul__tensor_functions */
     int32_t device;
-    int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what packed copies of A and B are made for */
+    int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what gpul__gemm_pack's copies are for; 0: TF32 by wgmma */
     int64_t batch;            /* products of the stack that one launch takes, at most */
     int64_t scratch_bytes;    /* the partial sums in the compute type; tensor cores: and what follows */
     int64_t counters;         /* of splits that have arrived, zero before and after */
