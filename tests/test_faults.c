@@ -186,87 +186,79 @@ static void every_call(int code, int flags, int order) {
     CHECK_CUDA(cudaSetDevice(0));
 }
 
-/* What the library asks of a device once, at the first call on it: each question fails in a process of its own. */
-static void first_use(void) {
+/* What the library asks of a device once, at the first call on it: each question fails in a process of its own, where
+ * fails_at(k) returns 0 if all was as it should be when the kth failed, and NONE_LEFT if there is no such call. */
+enum { NONE_LEFT = 77 };
+static void in_turn(int (*fails_at)(long k)) {
     long k;
     for (k = 1; k < 100; k++) {
         int result = 0;
         const pid_t child = fork();
         if (child == 0) {
-            gpul_array a = GPUL_ZERO, before = GPUL_ZERO;
-            char call[48] = "";
-            gpul_status status;
-            alive left;
-            int bad = 0;
             standin_leaks(0);
             standin_devices(2);
-            standin_trace_begin();
-            standin_fail(NULL, k, cudaErrorUnknown, STANDIN_ONCE);
-            status = gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL);
-            if (standin_failed() == 0) _exit(77);
-            snprintf(call, sizeof call, "%.47s", standin_trace_name(k - 1));
-            standin_fail_clear();
-            if (status == GPUL_OK && strcmp(call, "cudaGetLastError") && strcmp(call, "cudaPeekAtLastError")) bad |= 1;
-            if (status != GPUL_OK &&
-                (memcmp(&a, &before, sizeof a) != 0 || strcmp(gpul_last_error()->function, "gpul_device_array") != 0 ||
-                 status != gpul_last_error()->status))
-                bad |= 2;
-            if (cudaGetLastError() != cudaSuccess) bad |= 4;
-            if (status != GPUL_OK && gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL) != GPUL_OK) bad |= 8;
-            if (gpul_free(&a) != GPUL_OK || gpul_device_synchronize() != GPUL_OK) bad |= 16;
-            left = count_alive();
-            if (left.allocations || left.streams || left.events || left.pools > 1) bad |= 32;
-            if (bad)
-                fprintf(stderr, "first use, call %ld, %s: %s, faults %d\n", k, call, gpul_status_name(status), bad);
-            _exit(bad ? 1 : 0);
+            _exit(fails_at(k));
         }
         CHECK(child > 0);
         CHECK(waitpid(child, &result, 0) == child && WIFEXITED(result));
-        if (WEXITSTATUS(result) == 77) break;
+        if (WEXITSTATUS(result) == NONE_LEFT) break;
         CHECK_INT(WEXITSTATUS(result), 0);
     }
     CHECK(k > 5 && k < 100);
 }
 
-/* The same where another device is current: it stays so, and the thread's captures are what they were. */
-static void first_use_elsewhere(void) {
-    long k;
-    for (k = 1; k < 100; k++) {
-        int result = 0;
-        const pid_t child = fork();
-        if (child == 0) {
-            enum cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
-            gpul_device info;
-            const char *call;
-            gpul_status status;
-            int device = -1, failed, bad = 0;
-            standin_leaks(0);
-            standin_devices(2);
-            (void)cudaSetDevice(HOME);
-            standin_trace_begin();
-            standin_fail(NULL, k, cudaErrorUnknown, STANDIN_ONCE);
-            status = gpul_device_info(&info, 0);
-            failed = standin_failed();
-            call = failed ? standin_trace_name(k - 1) : "";
-            standin_fail_clear();
-            if (cudaGetDevice(&device) != cudaSuccess || device != HOME) bad |= 1;
-            if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) bad |= 2;
-            if (mode != cudaStreamCaptureModeGlobal && strcmp(call, "cudaThreadExchangeStreamCaptureMode")) bad |= 4;
-            if (bad)
-                fprintf(stderr, "first use of another device, call %ld, %s: %s, faults %d\n", k, call,
-                        gpul_status_name(status), bad);
-            _exit(bad ? 1 : failed ? 0 : 77);
-        }
-        CHECK(child > 0);
-        CHECK(waitpid(child, &result, 0) == child && WIFEXITED(result));
-        if (WEXITSTATUS(result) == 77) break;
-        if (!CHECK_INT(WEXITSTATUS(result), 0)) break;
-    }
-    CHECK(k > 5 && k < 100);
+static int first_use(long k) {
+    gpul_array a = GPUL_ZERO, before = GPUL_ZERO;
+    char call[48] = "";
+    gpul_status status;
+    alive left;
+    int bad = 0;
+    standin_trace_begin();
+    standin_fail(NULL, k, cudaErrorUnknown, STANDIN_ONCE);
+    status = gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL);
+    if (standin_failed() == 0) return NONE_LEFT;
+    snprintf(call, sizeof call, "%.47s", standin_trace_name(k - 1));
+    standin_fail_clear();
+    if (status == GPUL_OK && strcmp(call, "cudaGetLastError") && strcmp(call, "cudaPeekAtLastError")) bad |= 1;
+    if (status != GPUL_OK &&
+        (memcmp(&a, &before, sizeof a) != 0 || strcmp(gpul_last_error()->function, "gpul_device_array") != 0 ||
+         status != gpul_last_error()->status))
+        bad |= 2;
+    if (cudaGetLastError() != cudaSuccess) bad |= 4;
+    if (status != GPUL_OK && gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL) != GPUL_OK) bad |= 8;
+    if (gpul_free(&a) != GPUL_OK || gpul_device_synchronize() != GPUL_OK) bad |= 16;
+    left = count_alive();
+    if (left.allocations || left.streams || left.events || left.pools > 1) bad |= 32;
+    if (bad) fprintf(stderr, "first use, call %ld, %s: %s, faults %d\n", k, call, gpul_status_name(status), bad);
+    return bad != 0;
 }
+
+/* The same where another device is current: it stays so, and the thread's captures are what they were. */
+static int first_use_elsewhere(long k) {
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+    gpul_device info;
+    const char *call;
+    gpul_status status;
+    int device = -1, failed, bad = 0;
+    (void)cudaSetDevice(HOME);
+    standin_trace_begin();
+    standin_fail(NULL, k, cudaErrorUnknown, STANDIN_ONCE);
+    status = gpul_device_info(&info, 0);
+    failed = standin_failed();
+    call = failed ? standin_trace_name(k - 1) : "";
+    standin_fail_clear();
+    if (cudaGetDevice(&device) != cudaSuccess || device != HOME) bad |= 1;
+    if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) bad |= 2;
+    if (mode != cudaStreamCaptureModeGlobal && strcmp(call, "cudaThreadExchangeStreamCaptureMode")) bad |= 4;
+    if (bad)
+        fprintf(stderr, "first use of another device, call %ld, %s: %s, faults %d\n", k, call, gpul_status_name(status),
+                bad);
+    return bad ? 1 : failed ? 0 : NONE_LEFT;
+}
+
 static void test_first_use(void) { /* first of all: check_clean uses every device */
-    first_use();
-    first_use_elsewhere();
+    in_turn(first_use);
+    in_turn(first_use_elsewhere);
 }
 
 static void test_unknown(void) { every_call(cudaErrorUnknown, STANDIN_ONCE, STANDIN_FORWARD); }
