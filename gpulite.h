@@ -842,7 +842,8 @@ GPUL_API gpul_status gpul_cooperative_blocks(int32_t *blocks, const void *kernel
  * a CUDA graph (exceptions are named). The graph allocates where an operation needs scratch memory (see each); for what
  * passes between the blocks of a reduction, gemv or product only if it is more than 256 KB, if more than 32 captured
  * streams have such calls in graphs that are alive, or with CUDA 11. Axes count from 0, negative ones from the end.
- * Empty arrays are valid. Two threads must not write one array at a time. Errors of them all: ARGUMENT (NULL, an array
+ * Empty arrays are valid. Two threads must not write one array at a time. Elementwise, 2^30 elements are a launch: where
+ * CUDA fails at a later one, a part of out is written. Errors of them all: ARGUMENT (NULL, an array
  * that was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input, or with itself,
  * as it may where its strides do not nest), UNSUPPORTED (the family was left out of the build); those that need scratch
  * memory: OUT_OF_MEMORY. Contracts add what is more than that.
@@ -1077,7 +1078,7 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * above 64, at most some 2048 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
  * each of A and B that does not begin, or whose lines do not, at a multiple of 16 bytes; at most 64 MB for parts of K;
  * and 128 KB a multiprocessor where those are longer than 8192. For a stack, what one product takes, or up to 64 MB
- * for copies and parts together. */
+ * for copies and as much for parts, and the copy of an operand that all its products share. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
@@ -1192,7 +1193,7 @@ GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
  * none), and the architecture each kernel family was built for, with a better build line where there is one, into
  * text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole text, without the NUL. Either
  * may be NULL (text only with size 0, to ask for the length). Works with no GPU. Errors: ARGUMENT (text is NULL, and
- * size is not 0; a GPULITE_MEMORY_LIMIT that is none). */
+ * size is not 0; a GPULITE_MEMORY_LIMIT that is none), CUDA's (text may then hold a part). */
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size);
 
 /* What a device reaches in this library's own operations, the fastest call of each: a roof to hold other work against.
@@ -2121,13 +2122,13 @@ static gpul_status gpul__fail_with(gpul_status status, const char *function, cud
 
 /* Errors after which CUDA refuses everything until the process ends; by number, as old headers lack some names. */
 static int32_t gpul__is_sticky(cudaError_t e) {
-    /* uncorrectable ECC and NVLink errors; illegal address, launch timeout, context destroyed, assert, hardware stack
-     * error, illegal instruction, misaligned address, invalid address space, invalid PC, launch failure, tensor memory
-     * leak; external device */
-    static const int codes[14] = {214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 911};
+    /* uncorrectable ECC and NVLink errors, contained error; illegal address, launch timeout, context destroyed, assert,
+     * hardware stack error, illegal instruction, misaligned address, invalid address space, invalid PC, launch failure,
+     * tensor memory leak; client of MPS ended; external device */
+    static const int codes[16] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911};
     int32_t k = 0;
-    while (k < 14 && codes[k] != (int)e) ++k;
-    return k < 14;
+    while (k < 16 && codes[k] != (int)e) ++k;
+    return k < 16;
 }
 
 /* Takes back CUDA's record of an error that a call of ours has just returned. */
@@ -2202,13 +2203,15 @@ static gpul_status gpul__finish(gpul_status status, cudaError_t e, const char *f
 }
 
 /* Somebody else's error is reported as what it is, and left where it is. "Not ready" is the answer to a question, and
- * no error. "No device" and "no driver" are states of the machine that every call of CUDA's reports, this question
- * included; the call that follows will say so itself. */
+ * no error. "No device", "no driver" and whatever keeps a driver from starting are states of the machine that every
+ * call of CUDA's reports, this question included; the call that follows will say so itself. */
 static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
     gpul_status status;
+    int count;
     if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
     status = gpul__is_sticky(e) ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING;
+    if (status == GPUL_ERROR_PENDING && cudaGetDeviceCount(&count) == e) return GPUL_OK; /* fault: pending-driver */
     (void)gpul__fail_with(status, function, e, -1, 0, 0, "an earlier %s left %s (%s)%s",
                           status == GPUL_ERROR_CUDA ? "kernel or call" : "CUDA call, not gpulite's,",
                           cudaGetErrorName(e), cudaGetErrorString(e),
@@ -4512,12 +4515,17 @@ GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
 }
 
 #if CUDART_VERSION >= 12080
-/* The stream's device; as it was for the NULL stream, and in a capture, where the question is not allowed. */
+/* The stream's device; as it was for the NULL stream, in a capture, where the question is not allowed, and for drivers
+ * that do not know it. */
 static gpul_status gpul__device_of_stream(const char *function, gpul_stream stream, int *device) {
     int32_t captured = 1;
     gpul_status status = stream == NULL ? GPUL_OK : gpul__is_captured(function, stream, &captured);
+    cudaError_t e;
     if (status != GPUL_OK || captured != 0) return status; /* fault: capture-asked-for-device */
-    return gpul__cuda(cudaStreamGetDevice(stream, device), function, "cudaStreamGetDevice");
+    e = cudaStreamGetDevice(stream, device);
+    if (e != cudaErrorCallRequiresNewerDriver) return gpul__cuda(e, function, "cudaStreamGetDevice");
+    gpul__clear_cuda(e); /* a driver of CUDA 12.0 to 12.7, which does not tell */ /* fault: wait-older-driver */
+    return GPUL_OK;
 }
 #endif
 
@@ -5375,7 +5383,7 @@ GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size) {
     gpul__text none = GPUL_ZERO, out = {text, size, 0};
     gpul_status status;
     if (text == NULL && size > 0) return gpul__null(__func__, "text");
-    status = gpul__report(&none, __func__); /* a failure leaves text as it is */
+    status = gpul__report(&none, __func__); /* what fails mostly fails here, where text is as it was */
     if (status == GPUL_OK && size > 0) status = gpul__report(&out, __func__);
     if (status == GPUL_OK && length != NULL) *length = size > 0 ? out.length : none.length;
     return status;

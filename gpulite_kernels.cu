@@ -7456,9 +7456,10 @@ static inline int32_t gpul__hist_upload_edges(const gpul__hist_view *v, const gp
     for (piece.at = 0; piece.at <= p->bins && !status; piece.at += piece.count) {
         int32_t k = -1;
         if (!list_only && capture == cudaStreamCaptureStatusNone) {
-            cudaThreadExchangeStreamCaptureMode(&mode);
+            status = int32_t(cudaThreadExchangeStreamCaptureMode(&mode));
+            if (status) break;
             while ((k = gpul__hist_take_stage(false)) < 0 && gpul__hist_busy(stream)) {}
-            cudaThreadExchangeStreamCaptureMode(&mode);
+            status = int32_t(cudaThreadExchangeStreamCaptureMode(&mode)); /* fault: histogram-edges-mode */
         }
         const int64_t size = gpul__bytes_of(p->edges_dtype);
         const int64_t most = k < 0 ? int64_t(gpul__hist_listed) : gpul__hist_staged * 8 / size;
@@ -7468,10 +7469,10 @@ static inline int32_t gpul__hist_upload_edges(const gpul__hist_view *v, const gp
         piece.ticket = k < 0 ? 0 : gpul__hist_ticket[k].load() + 1;
         piece.dtype = k < 0 ? gpul_dtype(GPUL_F64) : p->edges_dtype; /* fault: histogram-edges-of-list */
         const uint32_t blocks = uint32_t(gpul_ceil_div(piece.count, gpul__hist_put_threads));
-        if (!gpul__hist_take_edges(k < 0 ? list.edge : 0, k < 0 ? 0 : gpul__hist_staging[k].edge, p, piece.at,
-                                   piece.count))
+        if (!status && !gpul__hist_take_edges(k < 0 ? list.edge : 0, k < 0 ? 0 : gpul__hist_staging[k].edge, p,
+                                              piece.at, piece.count))
             status = GPUL__HISTOGRAM_WRONG_EDGES;
-        else
+        if (!status)
             status = gpul__launch_early(plan->device, gpul__hist_put_edges, gpul__dim(blocks), block, 0, stream, *v,
                                         piece, list);
         if (k < 0) continue;
@@ -9180,7 +9181,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
             gpul__raw raw[kVectors];
             /* all of the vectors are in the matrix, and so is what their loads read */
             if (k + S::kTurn <= steps && (along_k || inside == kWide) && memory.begins(at[0]) &&
-                memory.last(at[kWide - 1] + (S::kTurns - 1) * next, int(sizeof(T))) >= 0) {
+                memory.last(at[kWide - 1] + (S::kTurns - 1) * next, 1) >= 0) {
                 gpul__fetch<T, kWide> fetch[kVectors];
                 GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i)
                     fetch[i].low = fetch[i].aligned(gpul__align_down(at[i % kWide] + i / kWide * next));
@@ -11413,6 +11414,9 @@ static inline double gpul__copies_time(const gpul__gemm_plan *plan, const gpul__
     return bytes > 0 ? 5000 + bytes / 1370 : 0;
 }
 
+/* The pitch of a copy of 16-bit elements: lines begin at multiples of 128 bytes, short ones at multiples of 16 */
+static inline int64_t gpul__copy_pitch(int64_t dense) { return gpul__round_up(dense, dense < 64 ? 8 : 64); }
+
 /* Copies of A and B, of so many bytes, behind what else is in scratch memory */
 static void gpul__add_copies(gpul__gemm_plan *plan, int64_t a_bytes, int64_t b_bytes) {
     plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
@@ -11440,7 +11444,7 @@ static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, c
         int64_t pitch[2], bytes[2];
         if ((copied & 1 && vector[0] == 8) || (copied & 2 && vector[1] == 8)) continue;
         for (int i = 0; i < 2; ++i) {
-            pitch[i] = copied >> i & 1 ? gpul__round_up(x[i].dense, 64) : 0;
+            pitch[i] = copied >> i & 1 ? gpul__copy_pitch(x[i].dense) : 0;
             bytes[i] = x[i].rows * pitch[i] * 2;
         }
         gpul__gemm_plan next = before;
@@ -11451,7 +11455,8 @@ static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, c
         next.b_vector = pitch[1] ? 8 : vector[1];
         gpul__limit_batch(&next, (p->a_batch ? bytes[0] : 0) + (p->b_batch ? bytes[1] : 0));
         const double cycles = gpul__plain_plan_tile(&next, p, machine),
-                     time = cycles / 1.7 + gpul__copies_time(&next, p, bytes[0], bytes[1]);
+                     launch = cycles / 1.7 + gpul__copies_time(&next, p, bytes[0], bytes[1]),
+                     time = launch * double(gpul_ceil_div(before.batch, next.batch)); /* fault: matmul-stack-time */
         if (!(time < most)) continue;
         if (copied)
             gpul__add_copies(&next, bytes[0] * (p->a_batch ? next.batch : 1), bytes[1] * (p->b_batch ? next.batch : 1));
@@ -11475,8 +11480,8 @@ static double gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
     bool copy_a = !gpul__tensor_mappable(a, element), copy_b = !gpul__tensor_mappable(b, element);
     if (across_a && across_b && !copy_a && !copy_b) (p->M > p->N ? copy_b : copy_a) = true;
     plan->held = across_a && !copy_a ? 1 : across_b && !copy_b ? 2 : 0; /* fault: matmul-held */
-    if (copy_a) plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
-    if (copy_b) plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
+    if (copy_a) plan->a_pitch = wide ? gpul__round_up(p->K, 64) : gpul__copy_pitch(a.dense);
+    if (copy_b) plan->b_pitch = wide ? gpul__round_up(p->K, 64) : gpul__copy_pitch(b.dense);
     plan->c_bulk = !wide && p->N >= 8 && gpul__tensor_mappable(gpul__gemm_c(p), element);
     /* not of TF32, for which plans were no better; nor of copies, whose rows are whole lines */
     const bool straddles[2] = {!wide && !copy_a && gpul__tensor_straddles(a, element),

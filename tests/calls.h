@@ -9,7 +9,7 @@
 #include "check.h"
 #include "dlpack.h"
 
-enum { W_A, W_B, W_C, W_D, W_X, W_Y, W_BIG, W_ONE, W_COLUMNS, W_COUNTS, W_SUMS, W_MANY, W_SKEW, W_COUNT };
+enum { W_A, W_B, W_C, W_D, W_X, W_Y, W_BIG, W_ONE, W_COLUMNS, W_COUNTS, W_SUMS, W_BINS, W_MANY, W_SKEW, W_COUNT };
 enum { BIG = 70000 }; /* elements of W_BIG: enough for a reduction to need scratch memory */
 
 typedef struct world {
@@ -35,8 +35,8 @@ typedef struct world {
     gpul_event event, event2;
     gpul_graph graph; /* of a fill of D */
     gpul_timer timer;
-    float *host; /* pageable, 1200 floats */
-    double edges[4];
+    float *host;                      /* pageable, 1200 floats */
+    double edges[4], many_edges[501]; /* more than a launch's arguments hold */
 } world;
 
 static CHECK_UNUSED void world_open(world *w) {
@@ -60,6 +60,7 @@ static CHECK_UNUSED void world_open(world *w) {
     box_1d(&w->b[W_COLUMNS], GPUL_F32, 40, 0, FILL_NAN);
     box_1d(&w->b[W_COUNTS], GPUL_I64, 3, 0, FILL_NAN);
     box_1d(&w->b[W_SUMS], GPUL_F64, 3, 0, FILL_NAN);
+    box_1d(&w->b[W_BINS], GPUL_I32, 500, 0, FILL_NAN);
     box_1d(&w->b[W_MANY], GPUL_I32, 70000, 0, FILL_NAN);
     box_2d(&w->b[W_SKEW], GPUL_F32, 30, 40, LAY_F_PAD, 1, FILL_NAN);
     for (int i = 0; i < W_COUNT; i++) box_random(&w->b[i], 1);
@@ -76,6 +77,7 @@ static CHECK_UNUSED void world_open(world *w) {
     w->edges[1] = 0;
     w->edges[2] = 1;
     w->edges[3] = 9;
+    for (int i = 0; i < COUNT_OF(w->many_edges); i++) w->many_edges[i] = i - 250;
     memset(w->plain.bytes, 0xEE, sizeof w->plain.bytes);
     CHECK_OK(gpul_graph_begin(w->stream));
     CHECK_OK(gpul_fill(&w->b[W_D].view, 5, w->stream));
@@ -203,6 +205,13 @@ static gpul_status call_histogram_edges(world *w) {
     o.edges = w->edges;
     o.n_edges = 4;
     return gpul_histogram_ex(V(COUNTS), V(BIG), &o, w->stream);
+}
+static gpul_status call_histogram_many_edges(world *w) {
+    gpul_histogram_options o = GPUL_ZERO;
+    o.range = GPUL_RANGE_EDGES;
+    o.edges = w->many_edges;
+    o.n_edges = COUNT_OF(w->many_edges);
+    return gpul_histogram_ex(V(BINS), V(BIG), &o, w->stream);
 }
 static gpul_status call_histogram_weights(world *w) {
     gpul_histogram_options o = GPUL_ZERO;
@@ -348,6 +357,7 @@ static const entry calls[] = {
     {"gpul_histogram", call_histogram_many, NULL},
     {"gpul_histogram_ex", call_histogram_auto, NULL},
     {"gpul_histogram_ex", call_histogram_edges, NULL},
+    {"gpul_histogram_ex", call_histogram_many_edges, NULL},
     {"gpul_histogram_ex", call_histogram_weights, NULL},
     {"gpul_matmul", call_matmul, NULL},
     {"gpul_matmul", call_matmul_steps, NULL},

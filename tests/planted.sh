@@ -279,6 +279,7 @@ plant histogram-edges-dtype-low test_histogram:test_errors expression 'problem->
 plant histogram-edges-dtype-high test_histogram:test_errors expression 'problem->edges_dtype > GPUL_I32' '0'
 plant histogram-stream-unchecked test_histogram:test_wrong_pieces without
 plant histogram-edges-of-two-pieces test_histogram:test_wrong_pieces expression 'at > 0 ? at - 1 : 0' 'at'
+plant histogram-edges-mode test_faults:test_after instead '(void)cudaThreadExchangeStreamCaptureMode(&mode);'
 plant histogram-edges-of-list test_histogram:test_between expression 'k < 0 ? gpul_dtype(GPUL_F64) : p->edges_dtype' 'p->edges_dtype'
 plant histogram-zeros-too-early test_histogram:test_wrong_pieces expression 'piece.at + piece.count > p->bins' 'piece.at == 0'
 plant histogram-edge-closed test_histogram:test_between expression 'edge[j] <= order[j]' 'edge[j] < order[j]'
@@ -449,6 +450,7 @@ plant outputs-overlap test_custom:test_several_contracts expression 'gpul__overl
 plant outputs-place test_custom:test_outputs expression 'at[4]' 'at[0]'
 plant repeat-outputs test_custom:test_outputs_of_many expression 'k - 3' '0'
 plant outputs-together test_custom:test_outputs expression 'p->strides[4 + k][last] == 1' 'true'
+plant matmul-stack-time test_batches:test_copied_stacks expression 'double(gpul_ceil_div(before.batch, next.batch))' '1.0'
 plant matmul-slice-barrier test_matmul:test_tiles without
 plant matmul-fused test_matmul:test_chain instead 'c[l] += a[l / 2][s] * b[l % 2][s];'
 plant matmul-whole-groups test_matmul:test_plans expression 'x.dense' '0'
@@ -532,6 +534,8 @@ plant roof-measured-again test_benchmark:test_roof expression 'gpul__atomic_load
 plant too-early test_copies instead 'status = GPUL_OK;'
 plant handler-loses-record test_mistakes:test_handler without
 plant dead-stream-kept test_mistakes:test_dead_stream without
+plant pending-driver test_mistakes:test_driver_that_does_not_start without
+plant wait-older-driver test_streams:test_wait_of_older_driver without
 plant capture-asked-for-device test_graph:test_whole expression 'captured' '0'
 plant graph-memory test_graph:test_memory_of_lost expression '!captured' '1'
 plant set-repeated test_views:test_broadcast_to without

@@ -378,6 +378,34 @@ static void test_gelu(void) {
     }
 }
 
+/* A stack goes to the tensor cores' own kernel where its products do, however few of their copies have room at a time. */
+static void test_copied_stacks(void) {
+    static const int64_t stacks[][4] = {{4096, 4096, 4097, 4}, {1000, 1000, 1001, 256}, {512, 512, 511, 1024}};
+    for (int k = 0; k < COUNT_OF(stacks); k++)
+        for (int stacked = 0; stacked < 2; stacked++) {
+            gpul__gemm_problem p;
+            gpul__gemm_plan plan;
+            gpul__machine machine;
+            memset(&p, 0, sizeof p);
+            memset(&machine, 0, sizeof machine);
+            machine.sms = 132;
+            machine.shared_optin = 232448;
+            machine.wgmma = machine.mma = 1;
+            p.dtype = GPUL_F16;
+            p.M = stacks[k][0], p.N = stacks[k][1], p.K = stacks[k][2];
+            p.batch = stacked ? stacks[k][3] : 1;
+            p.a_row = p.K;
+            p.b_row = p.c_row = p.N;
+            p.a_col = p.b_col = 1;
+            p.alpha = 1;
+            p.a_steps = p.a_batch = p.M * p.K;
+            p.b_steps = p.b_batch = p.K * p.N;
+            p.c_steps = p.c_batch = p.M * p.N;
+            CHECK_INT(gpul__plan_gemm(&plan, &p, &machine), 1);
+            CHECK_INT(plan.tensor, 1);
+        }
+}
+
 /* Of a stack, the parts of K are those of one product, whatever the stack */
 static void test_plans(void) {
     int64_t stacks = 0, limited = 0;
@@ -513,6 +541,7 @@ int main(void) {
     RUN(test_last_launch);
     RUN(test_epilogue);
     RUN(test_gelu);
+    RUN(test_copied_stacks);
     RUN(test_plans);
     RUN(test_errors);
     return check_end();

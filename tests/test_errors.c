@@ -275,8 +275,13 @@ static void test_pending(void) {
 #ifdef GPULITE_CPU_STANDIN
 /* A kernel that ruined the context: every later message says that it is lost and what to do, not to fetch the error. */
 static void test_lost_context(void) {
-    static const int codes[] = {cudaErrorIllegalAddress, cudaErrorLaunchFailure, cudaErrorAssert,
-                                cudaErrorMisalignedAddress, cudaErrorHardwareStackError};
+    static const int codes[] = {cudaErrorIllegalAddress,
+                                cudaErrorLaunchFailure,
+                                cudaErrorAssert,
+                                cudaErrorMisalignedAddress,
+                                cudaErrorHardwareStackError,
+                                226, /* cudaErrorContained */
+                                810 /* cudaErrorMpsClientTerminated */};
     gpul_array a = GPUL_ZERO;
     CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(10), NULL));
     for (int i = 0; i < COUNT_OF(codes); i++) {

@@ -172,6 +172,21 @@ static void test_thin(void) { /* few rows or few columns, around the vectors, ti
             one_case(types[k % 4], 2, 3, 270000 + k, k * 5 % 16, k % 2, 1, 0, types[k % 4] != GPUL_F64, 0);
 }
 
+/* The long operand ends where its memory does, and its rows begin anywhere: no load goes beyond (WATCH=1 sees it). */
+static void test_thin_end(void) {
+    for (int k = 0; k < 4; k++) {
+        gpul_array A = GPUL_ZERO, B = GPUL_ZERO, C = GPUL_ZERO;
+        double got = 0;
+        CHECK_OK(gpul_full(&A, types[k], gpul_2d(3, 65), 1, NULL));
+        CHECK_OK(gpul_full(&B, types[k], gpul_2d(65, 2), 1, NULL));
+        CHECK_OK(gpul_device_array(&C, types[k], gpul_2d(3, 2), NULL));
+        CHECK_OK(gpul_matmul(&C, &A, &B, NULL));
+        CHECK_OK(gpul_min(&got, &C, NULL));
+        CHECK(got == 65);
+        CHECK_OK(gpul_free_all(&A, &B, &C));
+    }
+}
+
 static void test_integers(void) { /* exact in every dtype: equal bits wanted, in any order of summation */
     for (int k = 0; k < 60; k++) {
         const gpul_dtype t = types[k % 4];
@@ -1786,6 +1801,7 @@ int main(int argc, char **argv) {
     RUN(test_tiles);
     RUN(test_short_k);
     RUN(test_thin);
+    RUN(test_thin_end);
     RUN(test_integers);
     RUN(test_nan);
     RUN(test_zeros);

@@ -476,6 +476,25 @@ static void test_no_driver(void) {
     (void)cudaGetLastError();
 }
 
+/* What keeps the driver from starting is nobody's pending error: it cannot be fetched. */
+static void test_driver_that_does_not_start(void) {
+    static const int codes[] = {cudaErrorInitializationError, cudaErrorSystemNotReady, cudaErrorSystemDriverMismatch,
+                                cudaErrorUnknown};
+    for (int i = 0; i < COUNT_OF(codes); i++) {
+        gpul_array a = GPUL_ZERO;
+        int32_t count = 0;
+        standin_driver(codes[i]);
+        CHECK_FAILS(gpul_zeros(&a, GPUL_F32, gpul_1d(3), NULL), GPUL_ERROR_CUDA, "gpul_zeros",
+                    "cudaGetDevice returned");
+        CHECK_INT(gpul_last_error()->cuda_code, codes[i]);
+        CHECK_FAILS(gpul_device_count(&count), GPUL_ERROR_CUDA, "gpul_device_count",
+                    cudaGetErrorName((cudaError_t)codes[i]));
+        check_reported("no CUDA device: ", cudaGetErrorName((cudaError_t)codes[i]));
+        standin_driver(0);
+    }
+    (void)cudaGetLastError();
+}
+
 static void test_hidden_devices(void) {
     gpul_array a = GPUL_ZERO;
     CHECK_INT(setenv("CUDA_VISIBLE_DEVICES", "-1", 1), 0);
@@ -728,6 +747,7 @@ int main(void) {
     RUN(test_array_of_capture);
     RUN(test_foreign_stream);
     RUN(test_no_driver);
+    RUN(test_driver_that_does_not_start);
     RUN(test_hidden_devices);
     RUN(test_older_build);
     RUN(test_memory_limit);

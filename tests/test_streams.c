@@ -34,6 +34,22 @@ static void test_streams_basic(void) {
     CHECK_OK(gpul_stream_destroy(&b));
 }
 
+#ifdef GPULITE_CPU_STANDIN
+/* A driver older than the runtime does not know to which device a stream belongs. */
+static void test_wait_of_older_driver(void) {
+    gpul_stream a = NULL, b = NULL;
+    CHECK_OK(gpul_stream_create(&a, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_stream_create(&b, GPUL_STREAM_NON_BLOCKING));
+    standin_fail("cudaStreamGetDevice", 1, cudaErrorCallRequiresNewerDriver, STANDIN_FROM_THEN_ON);
+    CHECK_OK(gpul_stream_wait(a, b));
+    CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
+    CHECK(standin_failed() > 0);
+    standin_fail_clear();
+    CHECK_OK(gpul_stream_destroy(&a));
+    CHECK_OK(gpul_stream_destroy(&b));
+}
+#endif
+
 static void test_ordering(void) { /* producer and consumer on two streams, ordered by gpul_stream_wait alone */
     gpul_stream s[3] = {NULL, NULL, NULL};
     gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO;
@@ -560,6 +576,9 @@ static void test_first_failure(void) {
 int main(void) {
     check_begin("streams");
     RUN(test_streams_basic);
+#ifdef GPULITE_CPU_STANDIN
+    RUN(test_wait_of_older_driver);
+#endif
     RUN(test_ordering);
     RUN(test_destroy_while_busy);
     RUN(test_free_after_destroy);

@@ -122,6 +122,7 @@ struct Knobs {
     int engine = STANDIN_FIBERS;
     int garbage = 0xFF;
     int devices = 1;
+    int driver = 0;
     size_t memory = size_t(1) << 30;
     int sms = 4;
     int major = 9, minor = 0;
@@ -2944,7 +2945,7 @@ cudaError_t enqueue(Stream *s, std::unique_ptr<Op> op) {
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
 
-enum { NEEDS_DEVICE = 1, NEEDS_HEALTH = 2, NORMAL = 3 };
+enum { NEEDS_DEVICE = 1, NEEDS_HEALTH = 2, NORMAL = 3, NEEDS_DRIVER = 4 /* and nothing else */ };
 
 /* Other threads of the program come before this one's call, where that is wanted. */
 void let_others() {
@@ -2990,7 +2991,8 @@ struct Call {
             if (sticky) g->devices[current_device].sticky = stop;
             return;
         }
-        if ((needs & NEEDS_DEVICE) && g->knobs.devices == 0) stop = cudaErrorNoDevice;
+        if (needs) stop = static_cast<cudaError_t>(g->knobs.driver);
+        if (stop == cudaSuccess && (needs & NEEDS_DEVICE) && g->knobs.devices == 0) stop = cudaErrorNoDevice;
         if (stop == cudaSuccess && (needs & NEEDS_HEALTH)) stop = lost();
     }
     static cudaError_t lost() {
@@ -3111,12 +3113,16 @@ extern "C" {
 
 cudaError_t cudaGetLastError(void) {
     std::unique_lock<std::recursive_mutex> lock(state().lock);
+    if (g->knobs.driver) return static_cast<cudaError_t>(g->knobs.driver);
     cudaError_t e = last_error;
     last_error = cudaSuccess;
     cudaError_t lost = Call::lost();
     return lost != cudaSuccess && e != cudaSuccess ? (last_error = lost) : e;
 }
-cudaError_t cudaPeekAtLastError(void) { return last_error; }
+cudaError_t cudaPeekAtLastError(void) {
+    std::unique_lock<std::recursive_mutex> lock(state().lock);
+    return g->knobs.driver ? static_cast<cudaError_t>(g->knobs.driver) : last_error;
+}
 
 struct ErrorText {
     int code;
@@ -3211,7 +3217,7 @@ cudaError_t cudaDriverGetVersion(int *version) {
     RETURN(cudaSuccess);
 }
 cudaError_t cudaGetDeviceCount(int *count) {
-    ENTER(0);
+    ENTER(NEEDS_DRIVER);
     if (!count) RETURN(cudaErrorInvalidValue);
     *count = g->knobs.devices;
     RETURN(g->knobs.devices ? cudaSuccess : cudaErrorNoDevice);
@@ -4897,6 +4903,10 @@ void standin_devices(int count) {
     LOCK;
     drain_all();
     g->knobs.devices = clamp(count, 0, max_devices);
+}
+void standin_driver(int code) {
+    LOCK;
+    g->knobs.driver = code;
 }
 void standin_memory(size_t bytes) {
     LOCK;

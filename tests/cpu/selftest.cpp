@@ -970,7 +970,14 @@ static void test_devices() {
     standin_devices(0);
     CHECK(cudaGetDeviceCount(&n) == cudaErrorNoDevice && n == 0);
     CHECK(cudaMalloc(&a, 4) == cudaErrorNoDevice);
+    standin_driver(cudaErrorSystemDriverMismatch); /* as CUDA does, which cannot be told to forget it */
+    CHECK(cudaGetDeviceCount(&n) == cudaErrorSystemDriverMismatch &&
+          cudaMalloc(&a, 4) == cudaErrorSystemDriverMismatch);
+    CHECK(cudaGetLastError() == cudaErrorSystemDriverMismatch &&
+          cudaPeekAtLastError() == cudaErrorSystemDriverMismatch);
+    OK(cudaRuntimeGetVersion(&n));
     standin_reset();
+    (void)cudaGetLastError();
     cudaDeviceProp p;
     OK(cudaGetDeviceProperties(&p, 0));
     CHECK(!strcmp(p.name, "CPU stand-in (no GPU)") && p.major == 9 && p.sharedMemPerBlockOptin == 232448);

@@ -31,6 +31,10 @@ void standin_alignment(size_t bytes);          /* of allocations, 16 to 256; def
 void standin_pools(int supported);             /* whether devices have memory pools; default 1 */
 void standin_managed(int supported);           /* whether devices have managed memory; default 1 */
 
+/* A driver that does not start: every call that needs it, cudaGetLastError() and cudaPeekAtLastError() too, returns the code.
+ * Default 0: it starts. */
+void standin_driver(int code);
+
 /* What clock64() counts in a nanosecond of real time on the CPU; default 1. Kernels take the time they take. */
 void standin_clock(double cycles);
 
