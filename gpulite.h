@@ -2343,9 +2343,8 @@ static int32_t gpul__multiply(int64_t a, int64_t b, int64_t *product) {
 
 GPUL_API int64_t gpul_size(const gpul_array *a) {
     int64_t n = 1;
-    int32_t k;
     if (a == NULL || a->memory == GPUL_MEMORY_NONE || a->ndim < 0 || a->ndim > GPUL_MAX_DIMS) return 0;
-    for (k = 0; k < a->ndim; ++k)
+    for (int32_t k = 0; k < a->ndim; ++k)
         if (a->shape[k] <= 0 || !gpul__multiply(n, a->shape[k], &n)) return 0;
     return n;
 }
@@ -2359,9 +2358,8 @@ GPUL_API int64_t gpul_nbytes(const gpul_array *a) {
 /* Strides of a dense array of this shape; 0 beyond ndim. A dimension of 0 counts as 1. */
 static void gpul__dense_strides(int32_t ndim, const int64_t *shape, int32_t order, int64_t *strides) {
     int64_t stride = 1;
-    int32_t k;
-    for (k = 0; k < GPUL_MAX_DIMS; ++k) strides[k] = 0;
-    for (k = 0; k < ndim; ++k) {
+    for (int32_t k = 0; k < GPUL_MAX_DIMS; ++k) strides[k] = 0;
+    for (int32_t k = 0; k < ndim; ++k) {
         const int32_t at = order == GPUL_ORDER_F ? k : ndim - 1 - k;
         strides[at] = stride;
         if (shape[at] > 1) stride *= shape[at];
@@ -2370,12 +2368,11 @@ static void gpul__dense_strides(int32_t ndim, const int64_t *shape, int32_t orde
 
 GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order) {
     int64_t dense[GPUL_MAX_DIMS];
-    int32_t k;
     if (a == NULL || a->memory == GPUL_MEMORY_NONE || a->ndim < 0 || a->ndim > GPUL_MAX_DIMS) return 0;
     if (order != GPUL_ORDER_C && order != GPUL_ORDER_F) return 0;
     if (gpul_size(a) == 0) return 1;
     gpul__dense_strides(a->ndim, a->shape, order, dense);
-    for (k = 0; k < a->ndim; ++k)
+    for (int32_t k = 0; k < a->ndim; ++k)
         if (a->shape[k] != 1 && a->strides[k] != dense[k]) return 0;
     return 1;
 }
@@ -2383,8 +2380,7 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order) {
 /* "(3, 4)", and "float32 (3, 4)" where there is a dtype; both return `text`. */
 static const char *gpul__describe_shape(char *text, size_t size, int32_t ndim, const int64_t *shape) {
     gpul__text to = {text, size, 0};
-    int32_t k;
-    for (k = 0; k < ndim && k < GPUL_MAX_DIMS; ++k)
+    for (int32_t k = 0; k < ndim && k < GPUL_MAX_DIMS; ++k)
         gpul__append(&to, "%s%lld", k == 0 ? "(" : ", ", (long long)shape[k]);
     gpul__append(&to, ndim <= 0 ? "()" : ")");
     return text;
@@ -2405,15 +2401,14 @@ static gpul_status gpul__check_dims(const char *function, const char *name, gpul
                                     int32_t ndim, const int64_t *dim, int64_t *n) {
     char text[96];
     int64_t signs = 0;
-    int32_t k;
     if (ndim < 0 || ndim > GPUL_MAX_DIMS)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has ndim = %d, not 0 to %d", name, (int)ndim,
                           GPUL_MAX_DIMS);
-    for (k = 0; k < ndim; ++k) signs |= dim[k];
+    for (int32_t k = 0; k < ndim; ++k) signs |= dim[k];
     if (signs < 0)
         return gpul__fail(negative, function, "%s has a negative dimension: %s", name,
                           gpul__describe_shape(text, sizeof text, ndim, dim));
-    for (k = 0; k < ndim; ++k)
+    for (int32_t k = 0; k < ndim; ++k)
         if (dim[k] > 1 && !gpul__multiply(*n, dim[k], n))
             return gpul__fail(large, function, "%s has the dimensions %s, too large for 63 bits of elements and bytes",
                               name, gpul__describe_shape(text, sizeof text, ndim, dim));
@@ -2443,7 +2438,6 @@ static gpul_status gpul__check_array(const char *function, const char *name, con
     gpul_status status;
     char text[96];
     int64_t n = 1, signs = 0;
-    int32_t k;
     if (a == NULL) return gpul__null(function, name);
     if (a->memory == GPUL_MEMORY_NONE)
         return gpul__fail(wrong, function, "%s was never made, or was freed (memory = 0)", name);
@@ -2455,7 +2449,7 @@ static gpul_status gpul__check_array(const char *function, const char *name, con
         return gpul__fail(wrong, function, "%s has dtype = %d, which is no dtype", name, (int)a->dtype);
     status = gpul__check_dims(function, name, wrong, wrong, a->ndim, a->shape, &n);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < a->ndim; ++k) signs |= a->strides[k];
+    for (int32_t k = 0; k < a->ndim; ++k) signs |= a->strides[k];
     if (signs < 0)
         return gpul__fail(wrong, function, "%s has a negative stride: %s", name,
                           gpul__describe_shape(text, sizeof text, a->ndim, a->strides));
@@ -2472,33 +2466,32 @@ static void gpul__swap(int64_t *a, int64_t *b) {
 
 /* Sorts the dimensions by falling stride of `strides[0]` (stable), so that memory is walked forwards. */
 static void gpul__sort_dims(int32_t ndim, int64_t *shape, int64_t *const *strides, int32_t operands) {
-    int32_t i, k, o;
-    for (i = 1; i < ndim; ++i)
-        for (k = i; k > 0 && strides[0][k - 1] < strides[0][k]; --k) {
+    for (int32_t i = 1; i < ndim; ++i)
+        for (int32_t k = i; k > 0 && strides[0][k - 1] < strides[0][k]; --k) {
             gpul__swap(&shape[k], &shape[k - 1]);
-            for (o = 0; o < operands; ++o) gpul__swap(&strides[o][k], &strides[o][k - 1]);
+            for (int32_t o = 0; o < operands; ++o) gpul__swap(&strides[o][k], &strides[o][k - 1]);
         }
 }
 
 /* Drops dimensions of 1 and joins neighbours that every operand walks evenly. Returns the new number of dimensions, at
  * least 1; a single element has stride 1. */
 static int32_t gpul__merge_dims(int32_t ndim, int64_t *shape, int64_t *const *strides, int32_t operands) {
-    int32_t from, to = 0, o;
-    for (from = 0; from < ndim; ++from) {
+    int32_t to = 0;
+    for (int32_t from = 0; from < ndim; ++from) {
         int32_t joins = to > 0;
         if (shape[from] == 1) continue;
-        for (o = 0; o < operands && joins; ++o) {
+        for (int32_t o = 0; o < operands && joins; ++o) {
             int64_t span;
             joins = gpul__multiply(strides[o][from], shape[from], &span) && strides[o][to - 1] == span;
         }
         if (joins) --to;
         shape[to] = joins ? shape[to] * shape[from] : shape[from];
-        for (o = 0; o < operands; ++o) strides[o][to] = strides[o][from];
+        for (int32_t o = 0; o < operands; ++o) strides[o][to] = strides[o][from];
         ++to;
     }
     if (to > 0) return to;
     shape[0] = 1;
-    for (o = 0; o < operands; ++o) strides[o][0] = 1;
+    for (int32_t o = 0; o < operands; ++o) strides[o][0] = 1;
     return 1;
 }
 
@@ -2522,8 +2515,7 @@ static int32_t gpul__reaches(int32_t k, int32_t terms, const int64_t *step, cons
 /* Offset of the last byte */
 static int64_t gpul__last_offset(const gpul_array *a) {
     int64_t offset = 0;
-    int32_t k;
-    for (k = 0; k < a->ndim; ++k) offset += (a->shape[k] - 1) * a->strides[k];
+    for (int32_t k = 0; k < a->ndim; ++k) offset += (a->shape[k] - 1) * a->strides[k];
     return (offset + 1) * (int64_t)gpul_dtype_size(a->dtype) - 1;
 }
 
@@ -2536,7 +2528,7 @@ static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
     int64_t step[2 * GPUL_MAX_DIMS + 1], most[2 * GPUL_MAX_DIMS + 1], rest[2 * GPUL_MAX_DIMS + 2];
     int64_t *const steps[1] = {step};
     int64_t last_a, last_b, target, within = 0, budget = 100000;
-    int32_t terms = 0, first, i, k;
+    int32_t terms = 0, first, k;
     if (gpul_size(a) == 0 || gpul_size(b) == 0) return 0; /* NULL is an array without elements */
     at_a = (uintptr_t)a->data;
     at_b = (uintptr_t)b->data;
@@ -2544,7 +2536,7 @@ static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
     last_b = gpul__last_offset(b);
     if (at_a > at_b + (uintptr_t)last_b || at_b > at_a + (uintptr_t)last_a) return 0;
     target = (at_b >= at_a ? (int64_t)(at_b - at_a) : -(int64_t)(at_a - at_b)) + last_b;
-    for (i = 0; i < 2; ++i) {
+    for (int32_t i = 0; i < 2; ++i) {
         const int64_t size = (int64_t)gpul_dtype_size(both[i]->dtype);
         within += size - 1;
         for (k = 0; k < both[i]->ndim; ++k) {
@@ -2574,12 +2566,11 @@ static gpul_status gpul__check_output(const char *function, const char *name, co
     char one[128], two[96];
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], reach = 0;
     int64_t *const all[1] = {strides};
-    int32_t k;
     if (gpul_size(a) <= 1) return GPUL_OK;
     memcpy(shape, a->shape, sizeof shape);
     memcpy(strides, a->strides, sizeof strides);
     gpul__sort_dims(a->ndim, shape, all, 1);
-    for (k = a->ndim - 1; k >= 0; --k) {
+    for (int32_t k = a->ndim - 1; k >= 0; --k) {
         if (shape[k] == 1) continue;
         if (strides[k] <= reach)
             return gpul__fail(
@@ -2713,8 +2704,7 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
  * stream's place whose handle is `from`, and makes it `to`. */
 static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
     const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
-    uint64_t k;
-    for (k = 0; stream != NULL && k < GPUL__PROBES; ++k) {
+    for (uint64_t k = 0; stream != NULL && k < GPUL__PROBES; ++k) {
         gpul__stream_slot *const slot = &gpul__shared.streams[(home + k) % GPUL__STREAMS];
         const int64_t handle = gpul__atomic_load(&slot->handle);
         if (handle != from) continue;
@@ -2937,8 +2927,7 @@ static gpul_status gpul__begin(gpul__scope *scope, const char *function, const g
                                gpul_stream stream) {
     const gpul_array *first = NULL;
     gpul_status status = gpul__check_stream(function, "stream", stream);
-    int32_t k;
-    for (k = 0; k < count && status == GPUL_OK; ++k) {
+    for (int32_t k = 0; k < count && status == GPUL_OK; ++k) {
         char one[128], two[128];
         if (arrays[k] == NULL || arrays[k]->memory != GPUL_MEMORY_DEVICE) continue;
         if (first == NULL) first = arrays[k];
@@ -3068,14 +3057,13 @@ static gpul_status gpul__scratch_drop(const gpul__memory *scratch, const gpul__s
  * ------------------------------------------------------------------------------------------------------------------ */
 static void gpul__array_init(gpul_array *a, void *data, gpul_dtype dtype, const gpul_shape *shape, int32_t memory,
                              int32_t device) {
-    int32_t k;
     memset(a, 0, sizeof *a);
     a->data = data;
     a->ndim = shape->ndim;
     a->dtype = dtype;
     a->memory = memory;
     a->device = device;
-    for (k = 0; k < GPUL_MAX_DIMS; ++k) a->shape[k] = k < shape->ndim ? shape->dim[k] : 1;
+    for (int32_t k = 0; k < GPUL_MAX_DIMS; ++k) a->shape[k] = k < shape->ndim ? shape->dim[k] : 1;
     gpul__dense_strides(a->ndim, a->shape, shape->order, a->strides);
 }
 
@@ -3090,7 +3078,7 @@ static gpul_status gpul__check_new(const char *function, const gpul_array *out, 
 static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status status) {
     gpul_array old;
     cudaError_t e;
-    int current = -1, moved, k;
+    int current = -1, moved;
     const char *call = "cudaFree";
     if (a == NULL) return status;
     old = *a;
@@ -3118,7 +3106,7 @@ static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status s
     } else if (old.memory == GPUL_MEMORY_MANAGED) e = cudaFree(old.data);
     else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
         moved = 1;
-        for (k = 0; k < GPUL__DEVICES; ++k) {
+        for (int k = 0; k < GPUL__DEVICES; ++k) {
             if (k != old.device && gpul__atomic_load(&gpul__shared.devices[k].state) != GPUL__KNOWN) continue;
             status = gpul__finish(status, cudaSetDevice(k), function, "cudaSetDevice");
             status = gpul__finish(status, cudaDeviceSynchronize(), function, "cudaDeviceSynchronize");
@@ -3144,9 +3132,8 @@ GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a, G
 
 GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count) {
     gpul_status status = GPUL_OK;
-    size_t k;
     if (arrays == NULL && count > 0) return gpul__null(__func__, "arrays");
-    for (k = 0; k < count; ++k) status = gpul__free(__func__, arrays[k], status);
+    for (size_t k = 0; k < count; ++k) status = gpul__free(__func__, arrays[k], status);
     return status;
 }
 
@@ -3254,19 +3241,18 @@ GPUL_API gpul_status gpul_memory_trim(void) {
 /* A problem without inputs. Field by field: compilers clear the whole with an instruction that takes longer to start
  * than all of these stores. ndim, shape and the strides of out are left to the caller. */
 static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t op, void *out, int64_t n) {
-    int32_t i, k;
     problem->out = out;
     problem->op = op;
     problem->n = n;
     problem->column0 = 0;
     problem->others[0] = problem->others[1] = NULL;
-    for (i = 0; i < 4; ++i) problem->dtype[i] = 0;
-    for (i = 0; i < 3; ++i) {
+    for (int32_t i = 0; i < 4; ++i) problem->dtype[i] = 0;
+    for (int32_t i = 0; i < 3; ++i) {
         problem->in[i] = NULL;
         problem->scalar[i] = 0;
     }
-    for (i = 1; i < GPUL__OPERANDS; ++i)
-        for (k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[i][k] = 0;
+    for (int32_t i = 1; i < GPUL__OPERANDS; ++i)
+        for (int32_t k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[i][k] = 0;
 }
 
 static gpul_status gpul__elementwise_launch(const gpul__elementwise_op *op, gpul__elementwise_problem *problem,
@@ -3338,8 +3324,8 @@ static gpul_status gpul__copy_run(gpul__copy_plan *plan, void *dst, const void *
 /* Strides of a dense host buffer in the array's own order: column-major where strides rise, dimensions of 1 aside. */
 static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
     int64_t last = -1;
-    int32_t k, rises = 0, falls = 0;
-    for (k = 0; k < a->ndim; ++k) {
+    int32_t rises = 0, falls = 0;
+    for (int32_t k = 0; k < a->ndim; ++k) {
         if (a->shape[k] <= 1 || a->strides[k] == 0) continue;
         if (last >= 0 && a->strides[k] > last) rises = 1;
         if (a->strides[k] < last) falls = 1;
@@ -3557,9 +3543,9 @@ static gpul_status gpul__element_bits(const char *function, const char *name, ui
 static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uint64_t bits, gpul_stream stream) {
     const int32_t size = (int32_t)gpul_dtype_size(a->dtype), few = gpul_nbytes(a) <= 4 << 20;
     gpul__copy_plan plan;
-    int32_t same = 1, k;
+    int32_t same = 1;
     if (gpul_size(a) == 0) return GPUL_OK;
-    for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
+    for (int32_t k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
     gpul__plan_copy(&plan, a, a->strides, NULL);
     /* The driver's fill in place of the kernel: up to 4 KB it is no launch, and up to some megabytes it is the shorter
      * one; beyond that it is slower, unless the kernel cannot use accesses of 16 bytes, or was left out. */
@@ -3664,14 +3650,13 @@ static gpul_status gpul__move_element(const char *function, const gpul_array *a,
     const size_t size = a == NULL ? 0 : gpul_dtype_size(a->dtype);
     int64_t offset = 0;
     char *at;
-    int32_t k;
     gpul_status status = gpul__check_array(function, "a", a);
     if (status != GPUL_OK) return status;
     if (in == NULL && out == NULL) return gpul__null(function, "value");
     if (in != NULL) status = gpul__check_output(function, "a", a); /* fault: set-repeated */
     if (status != GPUL_OK) return status;
     if (index == NULL && a->ndim > 0) return gpul__null(function, "index");
-    for (k = 0; k < a->ndim; ++k) {
+    for (int32_t k = 0; k < a->ndim; ++k) {
         const int64_t i = gpul__from_end(index[k], a->shape[k]);
         if (i < 0 || i >= a->shape[k])
             return gpul__fail(GPUL_ERROR_ARGUMENT, function,
@@ -3775,8 +3760,7 @@ GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t a
 }
 
 static void gpul__reverse(int32_t ndim, int64_t *shape, int64_t *strides) {
-    int32_t k;
-    for (k = 0; k < ndim / 2; ++k) {
+    for (int32_t k = 0; k < ndim / 2; ++k) {
         gpul__swap(&shape[k], &shape[ndim - 1 - k]);
         gpul__swap(&strides[k], &strides[ndim - 1 - k]);
     }
@@ -3790,10 +3774,10 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
     int64_t run[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], known = 1; /* known: product of shape; 0: it has none */
     int64_t *const all[1] = {strides};
     const int64_t size = gpul_size(a);
-    int32_t k, last, open = -1, twice = 0;
+    int32_t last, open = -1, twice = 0;
     gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < shape.ndim && k < GPUL_MAX_DIMS; ++k)
+    for (int32_t k = 0; k < shape.ndim && k < GPUL_MAX_DIMS; ++k)
         if (shape.dim[k] == -1 && open < 0) open = k;
         else if (shape.dim[k] <= 0) {
             known = 0;
@@ -3818,7 +3802,7 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
     memcpy(strides, a->strides, sizeof strides);
     if (shape.order == GPUL_ORDER_F) gpul__reverse(a->ndim, run, strides);
     last = gpul__merge_dims(a->ndim, run, all, 1) - 1;
-    for (k = 0; k < result.ndim && size > 0; ++k) {
+    for (int32_t k = 0; k < result.ndim && size > 0; ++k) {
         const int32_t at = shape.order == GPUL_ORDER_F ? k : result.ndim - 1 - k;
         if (run[last] == 1 && last > 0 && result.shape[at] > 1) --last;
         if (run[last] % result.shape[at] != 0)
@@ -3846,14 +3830,14 @@ GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a) {
 
 GPUL_API gpul_status gpul_permute(gpul_array *view, const gpul_array *a, const int32_t *axes) {
     char text[128];
-    int32_t k, at[GPUL_MAX_DIMS] = {-1, -1, -1, -1}; /* the axis of the view that an axis of `a` is */
+    int32_t at[GPUL_MAX_DIMS] = {-1, -1, -1, -1}; /* the axis of the view that an axis of `a` is */
     gpul_array result;
     const gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
     if (axes == NULL) return gpul__null(__func__, "axes");
     result = *a;
     result.owned = 0;
-    for (k = 0; k < a->ndim; ++k) {
+    for (int32_t k = 0; k < a->ndim; ++k) {
         const int32_t axis = axes[k] < 0 ? axes[k] + a->ndim : axes[k];
         if (axis < 0 || axis >= a->ndim)
             return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "axes[%d] = %d, but a has %s", (int)k, (int)axes[k],
@@ -3871,7 +3855,6 @@ GPUL_API gpul_status gpul_permute(gpul_array *view, const gpul_array *a, const i
 
 GPUL_API gpul_status gpul_expand_dims(gpul_array *view, const gpul_array *a, int32_t axis) {
     char text[128];
-    int32_t k;
     const gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
     if (a->ndim == GPUL_MAX_DIMS)
@@ -3883,7 +3866,8 @@ GPUL_API gpul_status gpul_expand_dims(gpul_array *view, const gpul_array *a, int
     if (axis < 0) axis += a->ndim + 1;
     *view = *a;
     view->owned = 0;
-    for (k = view->ndim++; k > axis; --k) { /* what lies behind the last axis, one element, comes to its place */
+    for (int32_t k = view->ndim++; k > axis;
+         --k) { /* what lies behind the last axis, one element, comes to its place */
         gpul__swap(&view->shape[k], &view->shape[k - 1]);
         gpul__swap(&view->strides[k], &view->strides[k - 1]);
     }
@@ -3918,17 +3902,17 @@ GPUL_API gpul_status gpul_broadcast_to(gpul_array *view, const gpul_array *a, gp
 
 GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis) {
     gpul_array whole;
-    int64_t part, start = 0;
+    int64_t start = 0;
     const gpul_status status = gpul__check_view(__func__, "views", views, a, &axis);
     if (status != GPUL_OK) return status;
     if (parts < 1) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "parts = %lld is below 1", (long long)parts);
-    for (part = 1; a->owned && part < parts; ++part)
+    for (int64_t part = 1; a->owned && part < parts; ++part)
         if (a == views + part)
             return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
                               "views[%lld] and a are one array, which owns its memory and would lose it",
                               (long long)part);
     whole = *a;
-    for (part = 0; part < parts; ++part) {
+    for (int64_t part = 0; part < parts; ++part) {
         const int64_t n = whole.shape[axis] / parts + (part < whole.shape[axis] % parts);
         gpul__slice(&views[part], &whole, axis, start, start + n, 1);
         start += n;
@@ -3969,10 +3953,9 @@ static gpul_status gpul__wrap(const char *function, gpul_array *out, const char 
     gpul_status status = gpul__check_new(function, out, dtype, shape);
     int64_t reach = 0;
     const int64_t size = (int64_t)gpul_dtype_size(dtype);
-    int32_t k;
     if (status != GPUL_OK) return status;
     gpul__array_init(&a, pointer, dtype, shape, GPUL_MEMORY_DEVICE, 0);
-    for (k = 0; k < a.ndim; ++k) {
+    for (int32_t k = 0; k < a.ndim; ++k) {
         int64_t span = 0;
         if (strides != NULL) a.strides[k] = strides[k];
         if (a.strides[k] < 0)
@@ -4027,11 +4010,11 @@ GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTen
     gpul__dlpack t;
     gpul_shape shape = GPUL_ZERO;
     gpul_dtype dtype = 0;
-    int32_t k, code;
+    int32_t code;
     if (tensor == NULL) return gpul__null(__func__, "tensor");
     memcpy(&t, tensor, sizeof t);
     code = t.code == GPUL__DLPACK_BOOL ? gpul__dlpack_codes[GPUL_U8] : t.code;
-    for (k = GPUL_F32; k <= GPUL_BF16; ++k)
+    for (int32_t k = GPUL_F32; k <= GPUL_BF16; ++k)
         if (code == gpul__dlpack_codes[k] && t.bits == 8 * gpul_dtype_size(k) && t.lanes == 1) dtype = k;
     if (dtype == 0)
         return gpul__fail(GPUL_ERROR_DTYPE, __func__,
@@ -4046,7 +4029,7 @@ GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTen
         return gpul__fail(GPUL_ERROR_MEMORY, __func__, "tensor has device_type %d, which is no CUDA device and no host",
                           (int)t.device_type);
     shape.ndim = t.ndim;
-    for (k = 0; k < GPUL_MAX_DIMS; ++k) shape.dim[k] = k < t.ndim ? t.shape[k] : 1;
+    for (int32_t k = 0; k < GPUL_MAX_DIMS; ++k) shape.dim[k] = k < t.ndim ? t.shape[k] : 1;
     if (t.data != NULL) t.data = (char *)t.data + t.byte_offset; /* fault: dlpack-offset */
     return gpul__wrap(__func__, out, "tensor->data", t.data, dtype, &shape, t.strides);
 }
@@ -4091,8 +4074,7 @@ GPUL_API gpul_status gpul_to_dlpack(struct DLManagedTensor **out, gpul_array *a)
  * ------------------------------------------------------------------------------------------------------------------ */
 /* The next index in row-major order; 0 after the last. */
 static int32_t gpul__next_index(int32_t ndim, const int64_t *shape, int64_t *index) {
-    int32_t k;
-    for (k = ndim - 1; k >= 0; --k) {
+    for (int32_t k = ndim - 1; k >= 0; --k) {
         if (++index[k] < shape[k]) return 1;
         index[k] = 0;
     }
@@ -4100,8 +4082,7 @@ static int32_t gpul__next_index(int32_t ndim, const int64_t *shape, int64_t *ind
 }
 static int64_t gpul__offset_of(int32_t ndim, const int64_t *index, const int64_t *strides) {
     int64_t offset = 0;
-    int32_t k;
-    for (k = 0; k < ndim; ++k) offset += index[k] * strides[k];
+    for (int32_t k = 0; k < ndim; ++k) offset += index[k] * strides[k];
     return offset;
 }
 
@@ -4118,17 +4099,16 @@ static gpul_status gpul__find_difference(gpul_difference *result, const gpul_arr
     int64_t from[GPUL_MAX_DIMS] = {0}, at[GPUL_MAX_DIMS] = {0}, strides[2][GPUL_MAX_DIMS];
     double worst = 0; /* the largest difference so far */
     gpul_status status = GPUL_OK;
-    int32_t i, k;
-    for (k = a->ndim - 1; k >= 0; --k) {
+    for (int32_t k = a->ndim - 1; k >= 0; --k) {
         step[k] = a->shape[k] < room ? a->shape[k] : room;
         blocks[k] = gpul_ceil_div(a->shape[k], step[k]);
         room = step[k] < a->shape[k] ? 1 : room / step[k];
     }
     do {
         gpul_array part[2];
-        for (i = 0; i < 2 && status == GPUL_OK; ++i) {
+        for (int32_t i = 0; i < 2 && status == GPUL_OK; ++i) {
             part[i] = *both[i];
-            for (k = 0; k < a->ndim; ++k) {
+            for (int32_t k = 0; k < a->ndim; ++k) {
                 const int64_t start = block[k] * step[k], left = a->shape[k] - start;
                 from[k] = start;
                 gpul__slice(&part[i], &part[i], k, start, start + (left < step[k] ? left : step[k]), 1);
@@ -4143,7 +4123,7 @@ static gpul_status gpul__find_difference(gpul_difference *result, const gpul_arr
             int64_t whole[2] = {0, 0};
             double v[2], distance = 0; /* infinities are equal, too */
             int32_t farther;
-            for (i = 0; i < 2; ++i) {
+            for (int32_t i = 0; i < 2; ++i) {
                 const int64_t size = (int64_t)gpul_dtype_size(both[i]->dtype);
                 v[i] = gpul__element_value(host[i] + gpul__offset_of(a->ndim, at, strides[i]) * size, both[i]->dtype,
                                            &whole[i]);
@@ -4157,7 +4137,7 @@ static gpul_status gpul__find_difference(gpul_difference *result, const gpul_arr
             farther = distance != distance || distance > worst;
             if (result->count == 0 || (farther && worst == worst)) { /* fault: compare-worst */
                 worst = distance;
-                for (k = 0; k < a->ndim; ++k) result->worst[k] = from[k] + at[k]; /* fault: compare-origin */
+                for (int32_t k = 0; k < a->ndim; ++k) result->worst[k] = from[k] + at[k]; /* fault: compare-origin */
                 result->worst_a = v[0];
                 result->worst_b = v[1];
             }
@@ -4280,14 +4260,14 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
     const double value = gpul__element_value(&element, dtype, &whole);
     const char *const word = value != value ? "nan" : value < 0 ? "-inf" : "inf";
     gpul__decimal d;
-    int32_t at, k;
+    int32_t at;
     if (gpul__is_integer(dtype))
         return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
                                  dtype == GPUL_I64 ? (long long)whole : (long long)value);
     if (!gpul__is_finite(value)) return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + p->rest), word);
     d = gpul__printed(p, value, p->scientific ? p->right + 1 : 0);
     for (; d.behind < (p->scientific || number ? p->right : 0); ++d.behind) d.digits *= 10;
-    for (k = 0; k < d.behind && k < 18; ++k) unit *= 10;
+    for (int32_t k = 0; k < d.behind && k < 18; ++k) unit *= 10;
     at = (int32_t)snprintf(text, 64, "%*s%lld%s", (int)(p->left - d.before), d.negative ? "-" : "",
                            (long long)(d.digits / unit), number && p->right == 0 ? "" : ".");
     if (d.behind > 0)
@@ -4305,9 +4285,9 @@ static void gpul__print_format(gpul__printer *p) {
     double ceiling = dtype == GPUL_F64 ? 1e8 : dtype == GPUL_F32 ? 1e6 : dtype == GPUL_F16 ? 1e3 : 1e2;
     double least = 0, most = 0;
     int32_t word = 0; /* characters of the longest of nan, inf and -inf */
-    int64_t i, whole = 0;
+    int64_t whole = 0;
     char text[64];
-    for (i = 0; i < p->n; ++i) {
+    for (int64_t i = 0; i < p->n; ++i) {
         const double value = gpul__element_value(&p->elements[i], dtype, &whole);
         const double magnitude = value < 0 ? -value : value;
         if (gpul__is_integer(dtype)) p->left = gpul__print_element(p, text, p->elements[i]); /* the widest so far */
@@ -4327,7 +4307,7 @@ static void gpul__print_format(gpul__printer *p) {
         p->scientific = most >= ceiling ||
                         (most > 0 && (least < gpul__rounded(dtype, 1e-4) || gpul__rounded(dtype, most / least) > 1000));
     p->exponent = 2;
-    for (i = 0; i < p->n; ++i) {
+    for (int64_t i = 0; i < p->n; ++i) {
         const double value = gpul__element_value(&p->elements[i], dtype, &whole);
         gpul__decimal d;
         if (!gpul__is_finite(value)) continue;
@@ -4344,10 +4324,9 @@ static void gpul__print_format(gpul__printer *p) {
 static void gpul__print_axis(gpul__printer *p, int32_t axis) {
     const int32_t last = axis == p->a->ndim - 1, indent = axis + 1, width = 75 - axis - 1;
     int32_t length = indent, blanks = 0; /* of the line; at its end, not yet written */
-    int64_t i;
-    if (axis >= GPUL_MAX_DIMS) return; /* never: but gcc -O3 believes it */
+    if (axis >= GPUL_MAX_DIMS) return;   /* never: but gcc -O3 believes it */
     gpul__append(&p->out, "[");
-    for (i = 0; i < p->shown[axis] + (p->shown[axis] < p->a->shape[axis]); ++i) {
+    for (int64_t i = 0; i < p->shown[axis] + (p->shown[axis] < p->a->shape[axis]); ++i) {
         const int32_t dots = i == GPUL__ENDS && p->shown[axis] < p->a->shape[axis];
         char word[64] = "...";
         int32_t size = 3, text;
@@ -4377,14 +4356,13 @@ static gpul_status gpul__print_fetch(gpul__printer *p, gpul__scope *scope, gpul_
     const size_t size = gpul_dtype_size(a->dtype);
     char host[GPUL__SHOWN * 8];
     int64_t dense[GPUL_MAX_DIMS], ends[GPUL_MAX_DIMS], end[GPUL_MAX_DIMS] = {0};
-    int32_t k;
     gpul__dense_strides(a->ndim, p->shown, GPUL_ORDER_C, dense);
-    for (k = 0; k < a->ndim; ++k) ends[k] = p->shown[k] < a->shape[k] ? 2 : 1;
+    for (int32_t k = 0; k < a->ndim; ++k) ends[k] = p->shown[k] < a->shape[k] ? 2 : 1;
     do {
         gpul_array part = *a;
         int64_t from = 0, at[GPUL_MAX_DIMS] = {0}, strides[GPUL_MAX_DIMS];
         gpul_status status;
-        for (k = 0; k < a->ndim; ++k) {
+        for (int32_t k = 0; k < a->ndim; ++k) {
             const int64_t start = end[k] * (a->shape[k] - GPUL__ENDS);
             if (ends[k] == 2) gpul__slice(&part, &part, k, start, start + GPUL__ENDS, 1);
             from += end[k] * GPUL__ENDS * dense[k]; /* fault: print-corner */
@@ -4406,7 +4384,6 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
     gpul__printer p = GPUL_ZERO;
     gpul__scope scope;
     char word[64];
-    int32_t k;
     gpul_status status = text == NULL && size > 0 ? gpul__null(__func__, "text") : gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__begin(&scope, __func__, &a, 1, stream);
     if (status != GPUL_OK) return status;
@@ -4414,7 +4391,7 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
     p.out.size = size;
     p.a = a;
     p.n = 1;
-    for (k = 0; k < a->ndim; ++k) {
+    for (int32_t k = 0; k < a->ndim; ++k) {
         p.shown[k] = a->shape[k];
         if (gpul_size(a) > 1000 && a->shape[k] > 2 * GPUL__ENDS) p.shown[k] = 2 * GPUL__ENDS;
         p.n *= p.shown[k];
@@ -4680,10 +4657,10 @@ GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
     if (timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is running already");
     if (timer->host) timer->host_from = gpul_host_seconds();
     else {
-        int32_t k;
         status = gpul__timer_ready(__func__, stream);
         if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
-        for (k = 0; k < 2 * GPUL_TIMER_REGIONS && status == GPUL_OK; ++k) { /* at the first start: all of one device */
+        for (int32_t k = 0; k < 2 * GPUL_TIMER_REGIONS && status == GPUL_OK;
+             ++k) { /* at the first start: all of one device */
             gpul_event *const event = k < GPUL_TIMER_REGIONS ? &timer->from[k] : &timer->to[k - GPUL_TIMER_REGIONS];
             if (*event == NULL) status = gpul__new_event(__func__, event);
         }
@@ -4741,11 +4718,10 @@ GPUL_API gpul_status gpul_timer_reset(gpul_timer *timer) {
 GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
     gpul_timer old;
     gpul_status status = GPUL_OK;
-    int32_t k;
     if (timer == NULL) return GPUL_OK;
     old = *timer;
     memset(timer, 0, sizeof *timer);
-    for (k = 0; k < GPUL_TIMER_REGIONS; ++k) {
+    for (int32_t k = 0; k < GPUL_TIMER_REGIONS; ++k) {
         status = gpul__drop_event(__func__, old.from[k], status);
         status = gpul__drop_event(__func__, old.to[k], status);
     }
@@ -4989,13 +4965,12 @@ static gpul_status gpul__launch_refused(cudaError_t e, const char *function, con
     struct cudaDeviceProp most;
     struct cudaFuncAttributes kernel;
     int64_t threads = 1;
-    int32_t k;
     gpul_status status;
     gpul__clear_cuda(e);
     status = gpul__cuda(cudaGetDeviceProperties(&most, (int)device), function, "cudaGetDeviceProperties");
     if (status == GPUL_OK) status = gpul__kernel(function, &kernel, call->kernel, 0);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < 3; ++k) {
+    for (int32_t k = 0; k < 3; ++k) {
         if (call->grid[k] < 0 || call->grid[k] > most.maxGridSize[k])
             return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld blocks in %c of the grid, the device takes %d",
                               (long long)call->grid[k], "xyz"[k], most.maxGridSize[k]);
@@ -5007,7 +4982,7 @@ static gpul_status gpul__launch_refused(cudaError_t e, const char *function, con
     if (threads > most.maxThreadsPerBlock)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in a block, the device takes %d",
                           (long long)threads, most.maxThreadsPerBlock);
-    for (k = 0; k < 3; ++k)
+    for (int32_t k = 0; k < 3; ++k)
         if (call->block[k] > most.maxThreadsDim[k])
             return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in %c of a block, the device takes %d",
                               (long long)call->block[k], "xyz"[k], most.maxThreadsDim[k]);
@@ -5046,14 +5021,14 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     gpul__scope scope;
     const gpul_array *first = NULL;
     const int32_t handling = gpul__handling;
-    int32_t k, at = -1, fits = 1;
+    int32_t at = -1, fits = 1;
     gpul_status status;
     cudaError_t e;
     if (call->cooperative) (void)strcpy(function, "GPUL_LAUNCH_COOPERATIVE(");
     (void)gpul__written(function + strlen(function), 48, call->written, 0, 0);
     memcpy(function + strlen(function), ")", 2);
     if (call->kernel == NULL) return gpul__null(function, "kernel");
-    for (k = 0; k < call->count; ++k) {
+    for (int32_t k = 0; k < call->count; ++k) {
         const gpul__argument *const argument = &call->arguments[k];
         if (argument->kind == GPUL__ARGUMENT_LOST && argument->number == 0)
             return gpul__fail(GPUL_ERROR_ARGUMENT, function,
@@ -5082,13 +5057,13 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     }
     status = gpul__begin(&scope, function, &first, first != NULL, call->stream); /* fault: launch-device */
     if (status != GPUL_OK) return status;
-    for (k = 0; status == GPUL_OK && k < call->count; ++k) {
+    for (int32_t k = 0; status == GPUL_OK && k < call->count; ++k) {
         if (call->arguments[k].kind != GPUL__ARGUMENT_POINTER) continue;
         status = gpul__check_pointer(function, call, k, scope.device);
     }
     if (status != GPUL_OK || call->grid[0] == 0 || call->grid[1] == 0 || call->grid[2] == 0)
         return gpul__end(&scope, status);
-    for (k = 0; k < 3; ++k) { /* what 32 bits cannot hold must not wrap into a launch that works */
+    for (int32_t k = 0; k < 3; ++k) { /* what 32 bits cannot hold must not wrap into a launch that works */
         *grid[k] = (unsigned)call->grid[k];
         *block[k] = (unsigned)call->block[k];
         if (call->grid[k] < 0 || call->grid[k] > INT32_MAX) fits = 0; /* fault: launch-limits */
@@ -5162,7 +5137,6 @@ static int32_t gpul__same_id(const char *text, const char *id, int32_t start) {
 static gpul_status gpul__device_properties(const char *function, gpul_device *info, int32_t device) {
     struct cudaDeviceProp properties;
     char *to = info->uuid;
-    int32_t k;
     gpul_status status = gpul__cuda(cudaGetDeviceProperties(&properties, device), function, "cudaGetDeviceProperties");
     if (status != GPUL_OK) return status;
     info->index = device;
@@ -5182,7 +5156,7 @@ static gpul_status gpul__device_properties(const char *function, gpul_device *in
     gpul__copy_text(info->name, sizeof info->name, properties.name);
     info->standin = strcmp(info->name, "CPU stand-in (no GPU)") == 0; /* what is linked, whatever headers were read */
     to += snprintf(to, 5, "GPU-");
-    for (k = 0; k < 16; ++k)
+    for (int32_t k = 0; k < 16; ++k)
         to += snprintf(to, 4, "%02x%s", (unsigned)(unsigned char)properties.uuid.bytes[k],
                        k == 3 || k == 5 || k == 7 || k == 9 ? "-" : "");
     return gpul__cuda(cudaDeviceGetPCIBusId(info->pci, (int)sizeof info->pci, device), function,
@@ -5190,14 +5164,14 @@ static gpul_status gpul__device_properties(const char *function, gpul_device *in
 }
 
 GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
-    int32_t found = -1, k;
+    int32_t found = -1;
     int count = 0;
     gpul_status status;
     if (device == NULL) return gpul__null(__func__, "device");
     if (id == NULL) return gpul__null(__func__, "id");
     status = gpul__need_devices(__func__, &count);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < count; ++k) {
+    for (int32_t k = 0; k < count; ++k) {
         char index[16];
         gpul_device info = GPUL_ZERO;
         status = gpul__device_properties(__func__, &info, k);
@@ -5238,11 +5212,11 @@ static gpul_status gpul__device_info(const char *function, gpul_device *out, int
                {cudaDevAttrSingleToDoublePrecisionPerfRatio, &info.f32_per_f64}};
     size_t free_bytes = 0, total = 0;
     gpul__scope scope;
-    int32_t k;
     gpul_status status = gpul__begin_on(&scope, function, device);
     if (status != GPUL_OK) return status;
     status = gpul__device_properties(function, &info, device);
-    for (k = 0; k < 5 && status == GPUL_OK; ++k) status = gpul__attribute(function, of[k].to, of[k].attribute, device);
+    for (int32_t k = 0; k < 5 && status == GPUL_OK; ++k)
+        status = gpul__attribute(function, of[k].to, of[k].attribute, device);
     if (status == GPUL_OK) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
     info.total_bytes = (int64_t)total;
     info.free_bytes = (int64_t)free_bytes;
@@ -5276,9 +5250,9 @@ GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
 static gpul_status gpul__report_kernels(gpul__text *out, const char *function, const gpul_device *device) {
     static const char *const names[GPUL__FAMILIES] = {"elementwise", "reduce", "gemv", "histogram", "matmul"};
     const int32_t capability = device->major * 10 + device->minor;
-    int32_t family, older = 0, binary = 0, ptx = 0;
+    int32_t older = 0, binary = 0, ptx = 0;
     gpul__append(out, "    kernels       machine code  source (PTX)\n");
-    for (family = 0; family < GPUL__FAMILIES; ++family) {
+    for (int32_t family = 0; family < GPUL__FAMILIES; ++family) {
         const cudaError_t e = (cudaError_t)gpul__kernel_arch(family, &binary, &ptx);
         if (gpul__status_of(e) == GPUL_ERROR_UNSUPPORTED || e == cudaErrorInvalidDeviceFunction) {
             gpul__clear_cuda(e);
@@ -5353,7 +5327,7 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
 
 static gpul_status gpul__report(gpul__text *out, const char *function) {
     const char *const visible = getenv("CUDA_VISIBLE_DEVICES"), *const limit = getenv("GPULITE_MEMORY_LIMIT");
-    int32_t driver = 0, runtime = 0, index;
+    int32_t driver = 0, runtime = 0;
     char text[192];
     int count = 0;
     cudaError_t e;
@@ -5375,7 +5349,8 @@ static gpul_status gpul__report(gpul__text *out, const char *function) {
         gpul__clear_cuda(e);
         count = 0;
     }
-    for (index = 0; index < count && status == GPUL_OK; ++index) status = gpul__report_device(out, function, index);
+    for (int32_t index = 0; index < count && status == GPUL_OK; ++index)
+        status = gpul__report_device(out, function, index);
     return status;
 }
 
@@ -5447,8 +5422,7 @@ static gpul_status gpul__check_array_of(const char *function, const char *name, 
 static gpul_status gpul__check_arrays(const char *function, const char *const *names, const gpul_array *const *arrays,
                                       int32_t count) {
     gpul_status status = GPUL_OK;
-    int32_t i;
-    for (i = 0; status == GPUL_OK && i < count; ++i) status = gpul__check_array(function, names[i], arrays[i]);
+    for (int32_t i = 0; status == GPUL_OK && i < count; ++i) status = gpul__check_array(function, names[i], arrays[i]);
     return status;
 }
 
@@ -5468,8 +5442,7 @@ static gpul_status gpul__check_one_dtype(const char *function, const char *const
 static gpul_status gpul__check_apart(const char *function, const char *const *names, const gpul_array *const *arrays,
                                      int32_t count) {
     gpul_status status = gpul__check_output(function, names[0], arrays[0]); /* fault: batch-overlaps-itself */
-    int32_t i;
-    for (i = 1; status == GPUL_OK && i < count; ++i)
+    for (int32_t i = 1; status == GPUL_OK && i < count; ++i)
         if (gpul__overlap(arrays[0], arrays[i]))
             status = gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", names[0], names[i]);
     return status;
@@ -5477,9 +5450,8 @@ static gpul_status gpul__check_apart(const char *function, const char *const *na
 
 /* out's own memory, element for element: each thread reads an element before it writes it. */
 static int32_t gpul__same_elements(const gpul_array *a, const gpul_array *b) {
-    int32_t k;
     if (a->data != b->data || a->dtype != b->dtype || a->ndim != b->ndim) return 0; /* fault: same-elements-dtype */
-    for (k = 0; k < a->ndim; ++k)
+    for (int32_t k = 0; k < a->ndim; ++k)
         if (a->shape[k] != b->shape[k] || (a->shape[k] > 1 && a->strides[k] != b->strides[k])) return 0;
     return 1;
 }
@@ -5487,8 +5459,7 @@ static int32_t gpul__same_elements(const gpul_array *a, const gpul_array *b) {
 /* Is this the common call, dense vectors of one length, each apart from out or out itself? Then the checks of
  * gpul__broadcast would all pass, and this takes fewer instructions. */
 static int32_t gpul__are_vectors(const gpul_array *out, const gpul__input_value *in, int32_t n_in) {
-    int32_t i;
-    for (i = -1; i < n_in; ++i) {
+    for (int32_t i = -1; i < n_in; ++i) {
         const gpul_array *const a = i < 0 ? out : in[i].array;
         if (i >= 0 && in[i].is_scalar) continue;
         if (a->ndim != 1 || a->strides[0] != 1 || a->shape[0] != out->shape[0]) return 0;
@@ -5510,14 +5481,13 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
     const gpul_array *const first = outs[0].array;
     char text[128];
     int64_t *strides[GPUL__OPERANDS];
-    int32_t i, k;
-    for (i = 0; i < n_in + n_outs; ++i) strides[i] = args->strides[i <= n_in ? i : 3 + i - n_in];
-    for (i = 0; i < n_in; ++i) { /* NumPy's broadcasting: aligned at the last dimension, 1 stretches */
+    for (int32_t i = 0; i < n_in + n_outs; ++i) strides[i] = args->strides[i <= n_in ? i : 3 + i - n_in];
+    for (int32_t i = 0; i < n_in; ++i) { /* NumPy's broadcasting: aligned at the last dimension, 1 stretches */
         const gpul_array *const a = in[i].array;
         const int32_t shift = in[i].is_scalar ? 0 : first->ndim - a->ndim;
         int32_t fits = shift >= 0;
         if (in[i].is_scalar) continue;
-        for (k = 0; fits && k < a->ndim; ++k) {
+        for (int32_t k = 0; fits && k < a->ndim; ++k) {
             fits = a->shape[k] == first->shape[shift + k] || a->shape[k] == 1;
             args->strides[1 + i][shift + k] = a->shape[k] == 1 ? 0 : a->strides[k];
         }
@@ -5525,15 +5495,15 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
             return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], a, ", which does not broadcast to %s's %s",
                                     outs[0].name, gpul__describe(text, sizeof text, first));
     }
-    for (k = 0; k < n_outs; ++k) {
+    for (int32_t k = 0; k < n_outs; ++k) {
         const gpul_array *const out = outs[k].array;
         gpul_status status = gpul__check_same_shape(function, outs[k].name, out, outs[0].name, first);
         if (status == GPUL_OK) status = gpul__check_output(function, outs[k].name, out);
         if (status != GPUL_OK) return status;
-        for (i = 0; i < k; ++i)
+        for (int32_t i = 0; i < k; ++i)
             if (gpul__overlap(out, outs[i].array)) /* fault: outputs-overlap */
                 return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", outs[k].name, outs[i].name);
-        for (i = 0; i < n_in; ++i) {
+        for (int32_t i = 0; i < n_in; ++i) {
             const gpul_array *const a = in[i].array;
             if (!in[i].is_scalar && gpul__overlap(out, a) && !gpul__same_elements(out, a)) {
                 char other[128];
@@ -5591,13 +5561,12 @@ static gpul_status gpul__elementwise(const char *function, const char *const *na
     gpul__elementwise_problem args;
     gpul__scope scope;
     gpul_status status = GPUL_OK;
-    int32_t i;
     gpul__elementwise_begin(&args, which, out->data, gpul_size(out));
     memcpy(args.shape, out->shape, sizeof args.shape);
     memcpy(args.strides[0], out->strides, sizeof args.strides[0]);
     args.dtype[0] = out->dtype;
-    for (i = 0; i < n_outs; ++i) arrays[i] = outs[i].array;
-    for (i = 0; i < n_in; ++i) {
+    for (int32_t i = 0; i < n_outs; ++i) arrays[i] = outs[i].array;
+    for (int32_t i = 0; i < n_in; ++i) {
         if (gpul__is_scalar(in[i].array)) {
             const double value = gpul__scalar_value(in[i].array);
             status = gpul__take_number(function, names[i], &in[i], value, in[i].dtype);
@@ -5610,7 +5579,7 @@ static gpul_status gpul__elementwise(const char *function, const char *const *na
     }
     if (n_outs == 1 && gpul__are_vectors(out, in, n_in)) {
         args.ndim = 1;
-        for (i = 0; i < n_in; ++i) args.strides[1 + i][0] = !in[i].is_scalar;
+        for (int32_t i = 0; i < n_in; ++i) args.strides[1 + i][0] = !in[i].is_scalar;
     } else status = gpul__broadcast(function, names, &args, outs, n_outs, in, n_in);
     if (status == GPUL_OK && op == NULL) status = gpul__left_out(function, "elementwise");
     if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, n_outs + n_in, stream);
@@ -5623,11 +5592,10 @@ GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elem
                                           const gpul__input_value *in, int32_t n_in, gpul_stream stream) {
     gpul__input_value taken[3];
     gpul_status status = GPUL_OK;
-    int32_t i;
-    for (i = 0; status == GPUL_OK && i < n_outs; ++i)
+    for (int32_t i = 0; status == GPUL_OK && i < n_outs; ++i)
         status = gpul__check_array_of(function, outs[i].name, outs[i].array, "the operation is defined to give",
                                       outs[i].dtype, "");
-    for (i = 0; status == GPUL_OK && i < n_in; ++i) {
+    for (int32_t i = 0; status == GPUL_OK && i < n_in; ++i) {
         taken[i] = in[i];
         status = gpul__check_input(function, names[i], &taken[i]);
     }
@@ -5641,12 +5609,11 @@ static gpul_status gpul__run_ufunc(const char *function, const char *const *name
     const gpul__output_value only = {out, "out", out->dtype};
     const gpul__elementwise_op *found = gpul__find_elementwise(which, by);
     gpul__elementwise_op op;
-    int32_t i;
     if (found == NULL) found = gpul__find_elementwise(GPUL__UFUNC, by);
     if (found != NULL && found->out_bytes == 0) {
         op = *found;
         op.out_bytes = (int32_t)gpul_dtype_size(out->dtype);
-        for (i = 0; i < n_in; ++i) op.in_bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
+        for (int32_t i = 0; i < n_in; ++i) op.in_bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
         found = &op;
     }
     return gpul__elementwise(function, names, found, which, &only, 1, in, n_in, stream);
@@ -5682,8 +5649,7 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
 
 GPUL_API gpul_array gpul_scalar_array(double value) {
     gpul_array scalar = GPUL_ZERO;
-    int32_t k;
-    for (k = 0; k < GPUL_MAX_DIMS; ++k) scalar.shape[k] = 1;
+    for (int32_t k = 0; k < GPUL_MAX_DIMS; ++k) scalar.shape[k] = 1;
     scalar.memory = GPUL_MEMORY_SCALAR;
     memcpy(scalar.strides, &value, sizeof value);
     return scalar;
@@ -5964,15 +5930,15 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
                                           int32_t n_in) {
     char text[128];
     int64_t n = 1;
-    int32_t i, k, d;
+    int32_t d;
     memset(common, 0, sizeof *common);
     common->memory = GPUL_MEMORY_DEVICE;
     memset(strides, 0, 3 * sizeof *strides);
-    for (i = 0; i < n_in; ++i)
+    for (int32_t i = 0; i < n_in; ++i)
         if (!in[i].is_scalar && in[i].array->ndim > common->ndim) common->ndim = in[i].array->ndim;
     for (d = 0; d < common->ndim; ++d) common->shape[d] = 1;
-    for (i = 0; i < n_in; ++i)
-        for (k = 0; !in[i].is_scalar && k < in[i].array->ndim; ++k) {
+    for (int32_t i = 0; i < n_in; ++i)
+        for (int32_t k = 0; !in[i].is_scalar && k < in[i].array->ndim; ++k) {
             const gpul_array *const a = in[i].array;
             d = common->ndim - a->ndim + k;
             if (a->shape[k] == 1) continue;
@@ -6005,14 +5971,14 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     gpul_status status = GPUL_OK;
     char text[128];
     const int32_t operands = reducer->several ? 1 + n_in : 1, all = axis == GPUL_ALL_AXES;
-    int32_t i, k;
+    int32_t i;
     int64_t from[4][GPUL_MAX_DIMS]; /* x's strides, and those of several inputs */
     int64_t *reduce[4] = {args.x_reduce, NULL, NULL, NULL}, *outer[5] = {args.x_outer, NULL, NULL, NULL, NULL};
     gpul__reduce_begin(&args);
     if (reducer->several) {
         memset(&inputs, 0, sizeof inputs);
         args.inputs = &inputs;
-        for (k = 0; k < 3; ++k) {
+        for (int32_t k = 0; k < 3; ++k) {
             reduce[1 + k] = inputs.reduce[k];
             outer[1 + k] = inputs.outer[k];
         }
@@ -6071,7 +6037,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         const int32_t reduced = all || i == axis, d = reduced ? args.reduce_ndim++ : args.outer_ndim++;
         (reduced ? args.reduce_shape : args.outer_shape)[d] = x.shape[i];
         if (!reduced) args.out_stride[d] = result.strides[d];
-        for (k = 0; k < operands; ++k) (reduced ? reduce : outer)[k][d] = from[k][i];
+        for (int32_t k = 0; k < operands; ++k) (reduced ? reduce : outer)[k][d] = from[k][i];
     }
     outer[operands] = args.out_stride;
     /* walked in the order of memory, so that dense arrays merge into one dimension */
@@ -6095,8 +6061,7 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
                                         gpul_dtype out_dtype, const char *const *names, const gpul__input_value *in,
                                         int32_t n_in, int32_t axis, gpul_stream stream) {
     gpul_status status = gpul__check_array_of(function, "out", out, "the operation is defined to give", out_dtype, "");
-    int32_t i;
-    for (i = 0; status == GPUL_OK && i < n_in; ++i)
+    for (int32_t i = 0; status == GPUL_OK && i < n_in; ++i)
         if (!in[i].is_scalar)
             status =
                 gpul__check_array_of(function, names[i], in[i].array, "the operation is defined for", in[i].dtype, "");
@@ -6307,7 +6272,6 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
                                            double span, int32_t automatic) {
     const double n = (double)problem->bins;
     double reach, width, off;
-    int64_t i;
     problem->uniform = 1;
     problem->f32_edges = problem->x_dtype == GPUL_F32;
     problem->f32_steps = problem->f32_edges && automatic;
@@ -6345,7 +6309,7 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
     if (problem->f32_edges && !problem->f32_steps) off += n / 16777216 * (reach / width);
     if (!(off < 0.45 && problem->step > (problem->f32_edges ? 1.2e-38 : 2.3e-308))) {
         double before = gpul__histogram_edge(problem, 0);
-        for (i = 1; i <= problem->bins; ++i) {
+        for (int64_t i = 1; i <= problem->bins; ++i) {
             const double edge = gpul__histogram_edge(problem, i);
             if (!(edge > before)) /* fault: histogram-edges-equal */
                 return gpul__fail(
@@ -6383,8 +6347,7 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
 /* What is wrong with explicit edges, if anything is. */
 static gpul_status gpul__histogram_check_edges(const char *function, const gpul__histogram_problem *problem) {
     double before = 0;
-    int64_t i;
-    for (i = 0; i <= problem->bins; ++i) {
+    for (int64_t i = 0; i <= problem->bins; ++i) {
         const double edge = gpul__edge_at(problem->edges, problem->edges_dtype, i);
         if (edge != edge) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges[%lld] is NaN", (long long)i);
         if (i > 0 && edge < before)
@@ -6524,7 +6487,6 @@ GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, 
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi) {
     gpul__histogram_problem problem = GPUL_ZERO;
     gpul_status status;
-    int64_t i;
     if (edges == NULL) return gpul__null(__func__, "edges");
     if (bins < 1)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bins is %lld, but must be 1 or more", (long long)bins);
@@ -6536,7 +6498,7 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
     problem.x_dtype = dtype;
     status = gpul__histogram_uniform(__func__, &problem, lo, hi, 0.0, 0);
     if (status != GPUL_OK) return status;
-    for (i = 0; i <= bins; ++i) edges[i] = gpul__histogram_edge(&problem, i);
+    for (int64_t i = 0; i <= bins; ++i) edges[i] = gpul__histogram_edge(&problem, i);
     return GPUL_OK;
 }
 
@@ -6564,11 +6526,11 @@ static gpul_status gpul__check_product(const char *function, const gpul_array *C
     const int64_t *const a = A->shape + A->ndim - 2, *const b = B->shape + B->ndim - 2;
     int64_t want[GPUL_MAX_DIMS];
     char text[96], other[96], shape[96];
-    int32_t k, same;
+    int32_t same;
     if (b[0] != a[1])
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, "B", B, ", but A %s needs %lld rows in it",
                                 gpul__describe(text, sizeof text, A), (long long)a[1]);
-    for (k = 0; k < ndim - 2; ++k) {
+    for (int32_t k = 0; k < ndim - 2; ++k) {
         const int32_t of_a = gpul__stack_dim(A, ndim, k), of_b = gpul__stack_dim(B, ndim, k);
         const int64_t x = of_a < 0 ? 1 : A->shape[of_a], y = of_b < 0 ? 1 : B->shape[of_b];
         if (x != y && x != 1 && y != 1) /* fault: batch-broadcast */
@@ -6580,7 +6542,7 @@ static gpul_status gpul__check_product(const char *function, const gpul_array *C
     want[ndim - 2] = a[0];
     want[ndim - 1] = b[1];
     same = C->ndim == ndim;
-    for (k = 0; k < ndim && same; ++k) same = C->shape[k] == want[k];
+    for (int32_t k = 0; k < ndim && same; ++k) same = C->shape[k] == want[k];
     if (same) return GPUL_OK;
     return gpul__fail_array(GPUL_ERROR_SHAPE, function, "C", C, ", but A %s and B %s need %s",
                             gpul__describe(text, sizeof text, A), gpul__describe(other, sizeof other, B),
@@ -6623,7 +6585,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     static const char *const names[4] = {"C", "A", "B", "options->bias"};
     static const gpul_gemm_options defaults = GPUL_ZERO;
     const gpul_array *arrays[4] = {C, A, B, options == NULL ? NULL : options->bias}, *const bias = arrays[3];
-    int64_t row[3], col[3], stack[2], step[3][2], inner_step[3], outer_step[3], inner, outer, at;
+    int64_t row[3], col[3], stack[2], step[3][2], inner_step[3], outer_step[3], inner, outer;
     int64_t *const steps[3] = {step[0], step[1], step[2]};
     gpul__gemm_problem problem = GPUL_ZERO;
     gpul__gemm_plan plan;
@@ -6632,7 +6594,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     uint32_t *counters = NULL;
     gpul__memory scratch = GPUL_ZERO;
     void *bytes = NULL;
-    int32_t i, k, dims, transposed;
+    int32_t k, dims, transposed;
 
     if (options == NULL) options = &defaults;
     status = gpul__check_arrays(function, names, arrays, 3);
@@ -6641,7 +6603,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     if (!gpul__is_floating(A->dtype))
         return gpul__fail_array(GPUL_ERROR_DTYPE, function, "A", A,
                                 "; float32, float64, float16 and bfloat16 are taken");
-    for (i = 0; i < 3; ++i)
+    for (int32_t i = 0; i < 3; ++i)
         if (arrays[i]->ndim < 2)
             return gpul__fail_array(
                 GPUL_ERROR_SHAPE, function, names[i], arrays[i],
@@ -6649,7 +6611,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     status = gpul__check_product(function, C, A, B);
     if (status == GPUL_OK) status = gpul__check_gemm_options(function, C, options);
     if (status != GPUL_OK) return status;
-    for (i = 0; i < 3; ++i)
+    for (int32_t i = 0; i < 3; ++i)
         if (!gpul__unit_stride(arrays[i], &row[i], &col[i]))
             return gpul__fail_array(
                 GPUL_ERROR_SHAPE, function, names[i], arrays[i],
@@ -6664,12 +6626,12 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     if (transposed) {
         arrays[1] = B;
         arrays[2] = A;
-        for (i = 0; i < 3; ++i) (void)gpul__unit_stride(arrays[i], &col[i], &row[i]);
+        for (int32_t i = 0; i < 3; ++i) (void)gpul__unit_stride(arrays[i], &col[i], &row[i]);
     }
     /* the stack, as it lies in C; where it has two dimensions, the kernels take the longer one */
     for (k = 0; k < C->ndim - 2; ++k) {
         stack[k] = C->shape[k];
-        for (i = 0; i < 3; ++i) {
+        for (int32_t i = 0; i < 3; ++i) {
             const int32_t own = gpul__stack_dim(arrays[i], C->ndim, k);
             step[i][k] = own < 0 || arrays[i]->shape[own] == 1 ? 0 : arrays[i]->strides[own];
         }
@@ -6679,7 +6641,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     k = dims > 1 && stack[1] >= stack[0];
     inner = stack[k];
     outer = dims > 1 ? stack[1 - k] : 1;
-    for (i = 0; i < 3; ++i) {
+    for (int32_t i = 0; i < 3; ++i) {
         inner_step[i] = inner > 1 ? step[i][k] : 0;
         outer_step[i] = dims > 1 ? step[i][1 - k] : 0;
     }
@@ -6721,7 +6683,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
         return gpul__end(&scope, status);
     if (plan.scratch_bytes > 0)
         status = gpul__between_blocks(&scratch, &counters, &bytes, plan.counters, plan.scratch_bytes, &scope, stream);
-    for (at = 0; at < outer * inner && status == GPUL_OK; at += problem.batch) { /* fault: batch-outer */
+    for (int64_t at = 0; at < outer * inner && status == GPUL_OK; at += problem.batch) { /* fault: batch-outer */
         const int64_t i_far = at / inner, i_near = at % inner, size = (int64_t)gpul_dtype_size(C->dtype);
         problem.batch = inner - i_near < plan.batch ? inner - i_near : plan.batch; /* fault: batch-last */
         problem.A = (char *)arrays[1]->data + (i_far * outer_step[1] + i_near * inner_step[1]) * size;
@@ -6780,27 +6742,25 @@ static double gpul__median(const double *values, int64_t n, double *sorted) {
 /* sqrt without libm, which a program may link without; for variances of times */
 static double gpul__root(double x) {
     double root = x > 1 ? x : 1;
-    int32_t k;
-    for (k = 0; k < 200; ++k) root = (root + x / root) / 2;
+    for (int32_t k = 0; k < 200; ++k) root = (root + x / root) / 2;
     return x > 0 ? root : 0;
 }
 static void gpul__statistics(gpul_statistics *out, const double *values, int64_t n, double *sorted) {
     double sum = 0, squares = 0;
-    int64_t k;
     out->median = gpul__median(values, n, sorted);
     out->min = sorted[0];
     out->max = sorted[n - 1];
-    for (k = 0; k < n; ++k) sum += values[k];
+    for (int64_t k = 0; k < n; ++k) sum += values[k];
     out->mean = sum / (double)n;
-    for (k = 0; k < n; ++k) squares += (values[k] - out->mean) * (values[k] - out->mean);
+    for (int64_t k = 0; k < n; ++k) squares += (values[k] - out->mean) * (values[k] - out->mean);
     out->deviation = gpul__root(squares / (double)n);
 }
 
 /* The number of samples beside which the clock was not low; `move` brings them to the front. */
 static int64_t gpul__steady(const gpul__benchmark *b, int32_t move) {
     const double most = 1.1 * gpul__median(b->slow, b->taken, b->sorted);
-    int64_t kept = 0, k;
-    for (k = 0; k < b->taken; ++k) {
+    int64_t kept = 0;
+    for (int64_t k = 0; k < b->taken; ++k) {
         if (b->slow[k] > most) continue; /* fault: benchmark-keeps-slow */
         b->cpu[move ? kept : k] = b->cpu[k];
         b->gpu[move ? kept : k] = b->gpu[k];
@@ -6872,11 +6832,11 @@ static void gpul__benchmark_tell(gpul__benchmark *b, int32_t last) {
 static gpul_status gpul__benchmark_samples(gpul__benchmark *b) {
     const gpul_benchmark_options *const o = &b->options;
     gpul_status status = GPUL_OK;
-    int64_t k, want = o->repeat;
+    int64_t want = o->repeat;
     b->began = gpul_host_seconds();
     b->next_line = b->began + 0.5;
-    for (k = 0; status == GPUL_OK && k < o->warmup && (k == 0 || gpul_host_seconds() - b->began < o->seconds / 10);
-         ++k) {
+    for (int64_t k = 0;
+         status == GPUL_OK && k < o->warmup && (k == 0 || gpul_host_seconds() - b->began < o->seconds / 10); ++k) {
         status = gpul__benchmark_call(b);
         if (status == GPUL_OK)
             status = gpul__cuda(cudaStreamSynchronize(o->stream), b->function, "cudaStreamSynchronize");
@@ -6945,7 +6905,7 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
     gpul__scope scope;
     gpul_status status;
     int64_t room;
-    int32_t l2 = 0, k;
+    int32_t l2 = 0;
     if (result == NULL) return gpul__null(__func__, "result");
     if (fn == NULL) return gpul__null(__func__, "fn");
     if (options != NULL) b.options = *options;
@@ -6972,7 +6932,7 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
         b.sorted = b.slow + room;
         status = gpul__scratch(&b.flush, 2 * (int64_t)l2, &scope, b.options.stream);
     }
-    for (k = 0; k < 2 && status == GPUL_OK; ++k) status = gpul__new_event(__func__, &b.event[k]);
+    for (int32_t k = 0; k < 2 && status == GPUL_OK; ++k) status = gpul__new_event(__func__, &b.event[k]);
     if (status == GPUL_OK) status = gpul__benchmark_samples(&b);
     if (status == GPUL_OK) {
         r.samples = gpul__steady(&b, 1);
@@ -6991,7 +6951,7 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
     }
     free(b.cpu);
     status = gpul__scratch_drop(&b.flush, &scope, b.options.stream, status);
-    for (k = 0; k < 2; ++k)
+    for (int32_t k = 0; k < 2; ++k)
         if (b.event[k] != NULL)
             status = gpul__finish(status, cudaEventDestroy(b.event[k]), __func__, "cudaEventDestroy");
     status = gpul__end(&scope, status);
@@ -7028,7 +6988,6 @@ static gpul_status gpul__roof_measure(gpul_roof *roof, gpul__roof_work *w, const
     /* the stand-in takes seconds for what a GPU does in microseconds */
     int64_t n = device->standin ? 64 : 2048, bytes = device->standin ? 1 << 18 : 16 * device->l2_bytes;
     gpul_status status;
-    int32_t k;
     if (!device->standin && bytes < (int64_t)1 << 28) bytes = (int64_t)1 << 28; /* smaller ones would measure a cache */
     bytes -= bytes % 512;
     options.repeat = 30;
@@ -7043,7 +7002,7 @@ static gpul_status gpul__roof_measure(gpul_roof *roof, gpul__roof_work *w, const
         const int32_t matrices = w->what < GPUL__ROOF_MATMUL ? 0 : 3;
         const gpul_dtype dtype = dtypes[w->what];
         if (dtype == GPUL_F16 && !device->standin) n *= 2; /* the bytes of f64 are enough */
-        for (k = 0; k < matrices && status == GPUL_OK; ++k) {
+        for (int32_t k = 0; k < matrices && status == GPUL_OK; ++k) {
             char *const at = (char *)w->all.data + k * n * n * (int64_t)gpul_dtype_size(dtype);
             status = gpul_wrap(&w->matrix[k], at, dtype, gpul_2d(n, n));
             if (status == GPUL_OK) status = gpul_fill(&w->matrix[k], 1, w->stream);
@@ -7162,15 +7121,14 @@ static void gpul__benchmark_row(gpul__text *to, const gpul_benchmark_result *r) 
     static const char *const bounds[3] = {"", "memory", "compute"};
     const int32_t times = !r->standin;
     const char *p;
-    int32_t i, k;
     gpul__append(to, "\"");
     for (p = r->name; *p != 0; ++p) gpul__append(to, "%s%c", *p == '"' ? "\"" : "", *p);
     gpul__append(to, "\",%s%d,%lld,%lld,", r->standin ? "standin-" : "", (int)r->device, (long long)r->samples,
                  (long long)r->discarded);
-    for (k = 0; k < 2; ++k) {
+    for (int32_t k = 0; k < 2; ++k) {
         const gpul_statistics *const s = k == 0 ? &r->cpu : &r->gpu;
         const double seconds[5] = {s->mean, s->deviation, s->min, s->median, s->max};
-        for (i = 0; i < 5; ++i) gpul__append_field(to, times, seconds[i] * 1e6);
+        for (int32_t i = 0; i < 5; ++i) gpul__append_field(to, times, seconds[i] * 1e6);
     }
     gpul__append_field(to, r->bytes > 0, r->bytes);
     gpul__append_field(to, r->flops > 0, r->flops);
