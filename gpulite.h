@@ -2097,7 +2097,6 @@ static gpul_status gpul__fail_with(gpul_status status, const char *function, cud
                                    int64_t bytes_free, const char *format, ...) {
     gpul_error error = GPUL_ZERO;
     va_list arguments;
-    int length;
     error.status = status;
     error.cuda_code = (int32_t)e;
     error.device = (int32_t)device;
@@ -2105,7 +2104,7 @@ static gpul_status gpul__fail_with(gpul_status status, const char *function, cud
     error.bytes_free = bytes_free;
     if (e != cudaSuccess) gpul__copy_text(error.cuda_name, sizeof error.cuda_name, cudaGetErrorName(e));
     gpul__copy_text(error.function, sizeof error.function, function == NULL ? "gpulite" : function);
-    length = snprintf(error.message, sizeof error.message, "%s: ", error.function);
+    const int length = snprintf(error.message, sizeof error.message, "%s: ", error.function);
     va_start(arguments, format);
     (void)vsnprintf(error.message + length, sizeof error.message - (size_t)length, format, arguments);
     va_end(arguments);
@@ -2207,10 +2206,9 @@ static gpul_status gpul__finish(gpul_status status, cudaError_t e, const char *f
  * call of CUDA's reports, this question included; the call that follows will say so itself. */
 static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
-    gpul_status status;
     int count;
     if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
-    status = gpul__is_sticky(e) ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING;
+    const gpul_status status = gpul__is_sticky(e) ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING;
     if (status == GPUL_ERROR_PENDING && cudaGetDeviceCount(&count) == e) return GPUL_OK; /* fault: pending-driver */
     (void)gpul__fail_with(status, function, e, -1, 0, 0, "an earlier %s left %s (%s)%s",
                           status == GPUL_ERROR_CUDA ? "kernel or call" : "CUDA call, not gpulite's,",
@@ -2233,9 +2231,8 @@ GPUL__PRINTF(2, 3)
 static void gpul__append(gpul__text *to, const char *format, ...) {
     const size_t room = to->length < to->size ? to->size - to->length : 0;
     va_list arguments;
-    int n;
     va_start(arguments, format);
-    n = vsnprintf(room == 0 ? NULL : to->text + to->length, room, format, arguments);
+    const int n = vsnprintf(room == 0 ? NULL : to->text + to->length, room, format, arguments);
     va_end(arguments);
     if (n > 0) to->length += (size_t)n;
 }
@@ -2435,7 +2432,6 @@ static gpul_status gpul__check_same_shape(const char *function, const char *name
 /* An array from the caller: made by gpulite and not damaged since. */
 static gpul_status gpul__check_array(const char *function, const char *name, const gpul_array *a) {
     const gpul_status wrong = GPUL_ERROR_ARGUMENT;
-    gpul_status status;
     char text[96];
     int64_t n = 1, signs = 0;
     if (a == NULL) return gpul__null(function, name);
@@ -2447,7 +2443,7 @@ static gpul_status gpul__check_array(const char *function, const char *name, con
         return gpul__fail(wrong, function, "%s has memory = %d, which is no GPUL_MEMORY_*", name, (int)a->memory);
     if (gpul_dtype_size(a->dtype) == 0)
         return gpul__fail(wrong, function, "%s has dtype = %d, which is no dtype", name, (int)a->dtype);
-    status = gpul__check_dims(function, name, wrong, wrong, a->ndim, a->shape, &n);
+    const gpul_status status = gpul__check_dims(function, name, wrong, wrong, a->ndim, a->shape, &n);
     if (status != GPUL_OK) return status;
     for (int32_t k = 0; k < a->ndim; ++k) signs |= a->strides[k];
     if (signs < 0)
@@ -2499,12 +2495,11 @@ static int32_t gpul__merge_dims(int32_t ndim, int64_t *shape, int64_t *const *st
  * the largest sum from k on. Gives up (and says yes) when *budget is spent. */
 static int32_t gpul__reaches(int32_t k, int32_t terms, const int64_t *step, const int64_t *most, const int64_t *rest,
                              int64_t target, int64_t *budget) {
-    int64_t x, least;
     if (target == 0) return 1;
     if (k == terms || target < 0 || target > rest[k]) return 0;
-    x = target / step[k];
+    int64_t x = target / step[k];
     if (x > most[k]) x = most[k];
-    least = target > rest[k + 1] ? (target - rest[k + 1] + step[k] - 1) / step[k] : 0;
+    const int64_t least = target > rest[k + 1] ? (target - rest[k + 1] + step[k] - 1) / step[k] : 0;
     for (; x >= least; --x) {
         if (--*budget < 0) return 1;
         if (gpul__reaches(k + 1, terms, step, most, rest, target - x * step[k], budget)) return 1;
@@ -2524,16 +2519,13 @@ static int64_t gpul__last_offset(const gpul_array *a) {
  * contrived that the search gives up, and then the answer is yes. */
 static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
     const gpul_array *const both[2] = {a, b};
-    uintptr_t at_a, at_b;
     int64_t step[2 * GPUL_MAX_DIMS + 1], most[2 * GPUL_MAX_DIMS + 1], rest[2 * GPUL_MAX_DIMS + 2];
     int64_t *const steps[1] = {step};
-    int64_t last_a, last_b, target, within = 0, budget = 100000;
+    int64_t target, within = 0, budget = 100000;
     int32_t terms = 0, first, k;
     if (gpul_size(a) == 0 || gpul_size(b) == 0) return 0; /* NULL is an array without elements */
-    at_a = (uintptr_t)a->data;
-    at_b = (uintptr_t)b->data;
-    last_a = gpul__last_offset(a);
-    last_b = gpul__last_offset(b);
+    const uintptr_t at_a = (uintptr_t)a->data, at_b = (uintptr_t)b->data;
+    const int64_t last_a = gpul__last_offset(a), last_b = gpul__last_offset(b);
     if (at_a > at_b + (uintptr_t)last_b || at_b > at_a + (uintptr_t)last_a) return 0;
     target = (at_b >= at_a ? (int64_t)(at_b - at_a) : -(int64_t)(at_a - at_b)) + last_b;
     for (int32_t i = 0; i < 2; ++i) {
@@ -2668,11 +2660,10 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     /* the first use may lie in a capture, where CUDA refuses these calls unless told that they are meant */
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     const char *const call = "cudaThreadExchangeStreamCaptureMode";
-    gpul_status status;
     properties.allocType = cudaMemAllocationTypePinned;
     properties.location.type = cudaMemLocationTypeDevice;
     properties.location.id = device;
-    status = gpul__cuda(cudaThreadExchangeStreamCaptureMode(&mode), function, call);
+    gpul_status status = gpul__cuda(cudaThreadExchangeStreamCaptureMode(&mode), function, call);
     if (status != GPUL_OK) return status;
     status = gpul__cuda(cudaMemPoolCreate(&pool, &properties), function, "cudaMemPoolCreate");
     if (status == GPUL_OK)
@@ -2717,12 +2708,11 @@ static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from,
 static int32_t gpul__stream_number(gpul_stream stream) {
     static GPUL__THREAD_LOCAL int32_t of_thread; /* its cudaStreamPerThread's, which is another stream in each */
     const int64_t handle = (int64_t)(intptr_t)stream;
-    gpul__stream_slot *slot;
     if (stream == cudaStreamPerThread) {
         if (of_thread == 0) of_thread = (int32_t)(gpul__atomic_add(&gpul__shared.streams_made, 1) % INT32_MAX) + 1;
         return of_thread; /* fault: stream-per-thread */
     }
-    slot = gpul__stream_slot_of(stream, handle, handle);
+    gpul__stream_slot *slot = gpul__stream_slot_of(stream, handle, handle);
     return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
 }
 
@@ -2748,13 +2738,11 @@ static int32_t gpul__stream_known(gpul_stream stream) {
  * no other gets their handles and a copy of one can be told from a stream. */
 static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
     const int64_t handle = (int64_t)(intptr_t)stream;
-    int64_t place;
-    intptr_t oldest;
     if (gpul__stream_slot_of(stream, handle, keep ? ~handle : 0) == NULL) return stream;
     while (gpul__stream_slot_of(stream, handle, 0) != NULL) {} /* where two threads entered it at the same time */
     if (!keep) return stream;
-    place = gpul__atomic_add(&gpul__shared.streams_ended, 1) % GPUL__ENDED;
-    oldest = (intptr_t)gpul__atomic_store(&gpul__shared.ended[place], handle);
+    const int64_t place = gpul__atomic_add(&gpul__shared.streams_ended, 1) % GPUL__ENDED;
+    const intptr_t oldest = (intptr_t)gpul__atomic_store(&gpul__shared.ended[place], handle);
 #ifdef GPULITE_CPU_STANDIN
     standin_stream_ended(stream); /* no leak */
 #endif
@@ -2798,21 +2786,16 @@ static gpul_status gpul__limit_of_environment(const char *function, int64_t *lim
     size_t free_bytes = 0, total = 0;
     char number[64] = "", half[16]; /* what is longer is no number */
     const char *const point = gpul__decimal_point(&half);
-    gpul__text copy = GPUL_ZERO;
+    gpul__text copy = {number, sizeof number, 0};
     char *end = NULL;
-    const char *p;
-    double value;
-    int32_t percent;
     gpul_status status = GPUL_OK;
     *limit = 0;
     if (text == NULL || text[0] == 0) return GPUL_OK;
-    copy.text = number;
-    copy.size = sizeof number;
-    for (p = text; *p != 0; ++p) /* strtod takes the point of the program's locale */
+    for (const char *p = text; *p != 0; ++p) /* strtod takes the point of the program's locale */
         gpul__append(&copy, "%.*s", *p == '.' ? (int)strlen(point) : 1, *p == '.' ? point : p);
     if (copy.length >= copy.size) number[0] = 0;
-    value = strtod(number, &end);
-    percent = strcmp(end, "%") == 0;
+    const double value = strtod(number, &end);
+    const int32_t percent = strcmp(end, "%") == 0;
     if (end != number && (*end == 0 || percent) && value >= 0 && value <= (percent ? 100 : 9e18)) {
         if (percent) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
         *limit = (int64_t)(percent ? (double)total * (value / 100) : value);
@@ -2828,7 +2811,6 @@ static gpul_status gpul__limit_of_environment(const char *function, int64_t *lim
 static gpul_status gpul__device_find(const char *function, gpul__device_state **out, int device) {
     gpul__device_state *state;
     gpul__machine machine = GPUL_ZERO;
-    gpul_status status;
     int32_t shared_optin = 0, pools = 0;
     int64_t limit = 0;
     cudaMemPool_t pool = NULL;
@@ -2837,7 +2819,7 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
                           GPUL__DEVICES);
     *out = state = &gpul__shared.devices[device];
     if (gpul__atomic_load(&state->state) == GPUL__KNOWN) return GPUL_OK;
-    status = gpul__attribute(function, &machine.sms, cudaDevAttrMultiProcessorCount, device);
+    gpul_status status = gpul__attribute(function, &machine.sms, cudaDevAttrMultiProcessorCount, device);
     if (status == GPUL_OK)
         status = gpul__attribute(function, &shared_optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     if (status == GPUL_OK) status = gpul__attribute(function, &pools, cudaDevAttrMemoryPoolsSupported, device);
@@ -3007,12 +2989,11 @@ static gpul_status gpul__device_memory(void **out, int32_t *owned, int64_t bytes
     const int32_t pooled = state->pool != NULL, captured = pooled && stream != NULL && gpul__capturing(stream);
     void *pointer = NULL;
     int64_t used = 0;
-    cudaError_t e;
     const char *call = pooled ? "cudaMallocFromPoolAsync" : "cudaMalloc";
     *owned = captured ? GPUL__OWNED_BY_GRAPH : pooled ? GPUL__OWNED_BY_POOL : GPUL__OWNED;
     if (!captured && !gpul__account(state, bytes, &used)) /* fault: graph-memory */
         return gpul__out_of_memory(scope, bytes, a, gpul__atomic_load(&state->limit), used);
-    e = gpul__allocate(&pointer, bytes, scope, stream);
+    cudaError_t e = gpul__allocate(&pointer, bytes, scope, stream);
     if (e == cudaErrorMemoryAllocation && pooled && !captured) {
         /* freed memory may still be in the pool, in pieces of other sizes: give it all back and try once more */
         gpul__clear_cuda(e);
@@ -3044,11 +3025,10 @@ static gpul_status gpul__scratch(gpul__memory *out, int64_t bytes, const gpul__s
 static gpul_status gpul__scratch_drop(const gpul__memory *scratch, const gpul__scope *scope, gpul_stream stream,
                                       gpul_status status) {
     const int32_t pooled = scope->state->pool != NULL;
-    cudaError_t e;
     if (scratch->own != NULL) gpul__workspace_leave(scope->device, scratch->own);
     if (scratch->data == NULL) return status;
     gpul__unaccount(scope->state, scratch->bytes);
-    e = pooled ? cudaFreeAsync(scratch->data, stream) : cudaFree(scratch->data);
+    const cudaError_t e = pooled ? cudaFreeAsync(scratch->data, stream) : cudaFree(scratch->data);
     return gpul__finish(status, e, scope->function, pooled ? "cudaFreeAsync" : "cudaFree");
 }
 
@@ -3076,16 +3056,14 @@ static gpul_status gpul__check_new(const char *function, const gpul_array *out, 
 /* Releases whatever the status is, and even when an error is pending: the first failure is the one reported. Needs no
  * pool: CUDA knows where memory is from. */
 static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status status) {
-    gpul_array old;
-    cudaError_t e;
     int current = -1, moved;
     const char *call = "cudaFree";
     if (a == NULL) return status;
-    old = *a;
+    gpul_array old = *a;
     memset(a, 0, sizeof *a);
     if (!old.owned || old.data == NULL) return status;
     if (status == GPUL_OK) status = gpul__pending(function);
-    e = cudaGetDevice(&current);
+    cudaError_t e = cudaGetDevice(&current);
     if (e != cudaSuccess) { /* once more: freeing in the order of another device's stream would be too early */
         gpul__clear_cuda(e);
         if (cudaGetDevice(&current) != cudaSuccess) current = -1;
@@ -3149,11 +3127,10 @@ static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_
     gpul__scope scope;
     gpul_array a;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
-    int64_t bytes;
     if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     gpul__array_init(&a, NULL, dtype, shape, memory, scope.device);
-    bytes = gpul_nbytes(&a);
+    const int64_t bytes = gpul_nbytes(&a);
     if (bytes > 0) {
         const int32_t managed = memory == GPUL_MEMORY_MANAGED;
         const unsigned int flags = memory == GPUL_MEMORY_MAPPED ? cudaHostAllocMapped : cudaHostAllocDefault;
@@ -3184,10 +3161,9 @@ GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_
 
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes) {
     const unsigned int flags = cudaHostRegisterPortable | cudaHostRegisterMapped;
-    gpul_status status;
     if (host == NULL) return gpul__null(__func__, "host");
     if (bytes == 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bytes = 0");
-    status = gpul__pending(__func__);
+    const gpul_status status = gpul__pending(__func__);
     return status != GPUL_OK ? status : gpul__cuda(cudaHostRegister(host, bytes, flags), __func__, "cudaHostRegister");
 }
 
@@ -3198,9 +3174,8 @@ GPUL_API gpul_status gpul_unpin(void *host) {
 
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes) {
     gpul__scope scope;
-    gpul_status status;
     if (bytes < 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bytes = %lld is negative", (long long)bytes);
-    status = gpul__begin(&scope, __func__, NULL, 0, NULL);
+    const gpul_status status = gpul__begin(&scope, __func__, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     gpul__atomic_store(&scope.state->limit, bytes);
     return gpul__end(&scope, GPUL_OK);
@@ -3209,10 +3184,9 @@ GPUL_API gpul_status gpul_memory_limit(int64_t bytes) {
 GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held) {
     gpul__scope scope;
     gpul_status status = gpul__begin(&scope, __func__, NULL, 0, NULL);
-    int64_t in_use;
     uint64_t reserved = 0;
     if (status != GPUL_OK) return status;
-    in_use = gpul__atomic_load(&scope.state->used);
+    int64_t in_use = gpul__atomic_load(&scope.state->used);
     if (in_use < 0) in_use = 0;
     if (scope.state->pool != NULL && held != NULL)
         status = gpul__cuda(cudaMemPoolGetAttribute(scope.state->pool, cudaMemPoolAttrReservedMemCurrent, &reserved),
@@ -3351,9 +3325,8 @@ static gpul_status gpul__copy_host(gpul__scope *scope, const gpul_array *a, cons
     gpul__copy_plan plan;
     int64_t strides[GPUL_MAX_DIMS];
     gpul__memory dense = GPUL_ZERO;
-    gpul_status status;
     if (bytes == 0) return GPUL_OK;
-    status = gpul__check_capture(function, in != NULL ? in : out, stream);
+    gpul_status status = gpul__check_capture(function, in != NULL ? in : out, stream);
     if (status != GPUL_OK) return status;
     gpul__host_strides(a, strides);
     gpul__plan_copy(&plan, a, in != NULL ? a->strides : strides, in != NULL ? strides : a->strides);
@@ -3373,9 +3346,8 @@ static gpul_status gpul__copy_host(gpul__scope *scope, const gpul_array *a, cons
 static gpul_status gpul__transfer(const char *function, const gpul_array *a, const void *in, void *out,
                                   gpul_stream stream) {
     gpul__scope scope;
-    gpul_status status;
     if (in == NULL && out == NULL && gpul_size(a) > 0) return gpul__null(function, "host");
-    status = gpul__begin(&scope, function, &a, 1, stream);
+    const gpul_status status = gpul__begin(&scope, function, &a, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy_host(&scope, a, in, out, stream));
 }
@@ -3481,7 +3453,6 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
 /* dst = src, all checked. dst's device is current, and stays so whatever happens. */
 static gpul_status gpul__copy(gpul__scope *scope, const gpul_array *dst, const gpul_array *src, gpul_stream stream) {
     gpul__copy_plan plan;
-    gpul_status status;
     const int32_t on_device = dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE;
     if (gpul_size(dst) == 0) return GPUL_OK;
     if (on_device && dst->device != src->device) return gpul__copy_across(scope, dst, src, stream);
@@ -3490,13 +3461,12 @@ static gpul_status gpul__copy(gpul__scope *scope, const gpul_array *dst, const g
      * speed of a block, which cudaMemcpy2DAsync does not. */
     if (on_device && plan.op != NULL && (plan.how == GPUL__BY_PITCH || gpul_nbytes(dst) <= (int64_t)1 << 31))
         plan.how = GPUL__BY_KERNEL;
-    status = gpul__copy_run(&plan, dst->data, src->data, scope, stream);
+    const gpul_status status = gpul__copy_run(&plan, dst->data, src->data, scope, stream);
     return on_device ? status : gpul__end_host_copy(scope->function, stream, status);
 }
 
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream) {
     char one[128], two[128];
-    const gpul_array *host[1];
     gpul__scope scope;
     gpul_status status = gpul__check_array(__func__, "dst", dst);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "src", src);
@@ -3509,8 +3479,8 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
     if (status != GPUL_OK) return status;
     if (gpul__overlap(dst, src))
         return gpul__fail(GPUL_ERROR_OVERLAP, __func__, "dst, %s, overlaps src", gpul__describe(one, sizeof one, dst));
-    host[0] = dst->memory == GPUL_MEMORY_DEVICE ? dst : src;
-    status = gpul__begin(&scope, __func__, host, 1, stream);
+    const gpul_array *const owner = dst->memory == GPUL_MEMORY_DEVICE ? dst : src; /* of the stream */
+    status = gpul__begin(&scope, __func__, &owner, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy(&scope, dst, src, stream));
 }
@@ -3582,13 +3552,12 @@ static gpul_status gpul__new_array(const char *function, gpul_array *out, gpul_d
     gpul__scope scope;
     gpul_array a;
     uint64_t bits = 0;
-    int64_t bytes;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
     if (status == GPUL_OK && contents == GPUL__OF_VALUE)
         status = gpul__element_bits(function, "value", &bits, dtype, *(const double *)from);
     if (status != GPUL_OK) return status;
     gpul__array_init(&a, NULL, dtype, shape, GPUL_MEMORY_DEVICE, 0);
-    bytes = gpul_nbytes(&a);
+    const int64_t bytes = gpul_nbytes(&a);
     if (contents == GPUL__OF_HOST && from == NULL && bytes > 0) return gpul__null(function, "host");
     status = gpul__begin(&scope, function, &like, 1, stream);
     if (status != GPUL_OK) return status;
@@ -3649,7 +3618,6 @@ static gpul_status gpul__move_element(const char *function, const gpul_array *a,
     gpul__scope scope;
     const size_t size = a == NULL ? 0 : gpul_dtype_size(a->dtype);
     int64_t offset = 0;
-    char *at;
     gpul_status status = gpul__check_array(function, "a", a);
     if (status != GPUL_OK) return status;
     if (in == NULL && out == NULL) return gpul__null(function, "value");
@@ -3666,7 +3634,7 @@ static gpul_status gpul__move_element(const char *function, const gpul_array *a,
     }
     status = gpul__begin(&scope, function, &a, 1, stream);
     if (status != GPUL_OK) return status;
-    at = (char *)a->data + offset * (int64_t)size;
+    char *const at = (char *)a->data + offset * (int64_t)size;
     status = gpul__check_capture(function, NULL, stream);
     if (status == GPUL_OK)
         status = gpul__copy_bytes(function, in == NULL ? out : at, in == NULL ? at : in, size, stream);
@@ -3720,11 +3688,9 @@ static void gpul__slice(gpul_array *view, const gpul_array *a, int32_t axis, int
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step) {
     const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
-    int64_t n, first, last;
     if (status != GPUL_OK) return status;
-    n = a->shape[axis];
-    first = gpul__from_end(start, n);
-    last = stop == GPUL_END ? n : gpul__from_end(stop, n); /* fault: view-end */
+    const int64_t n = a->shape[axis], first = gpul__from_end(start, n);
+    const int64_t last = stop == GPUL_END ? n : gpul__from_end(stop, n); /* fault: view-end */
     if (first < 0 || first > last || last > n)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
                           "start = %lld, stop = %lld, but a->shape[%d] = %lld: 0 <= start <= stop <= shape, where "
@@ -3747,10 +3713,8 @@ static void gpul__drop_axis(gpul_array *a, int32_t axis) {
 
 GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t axis, int64_t i) {
     const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
-    int64_t n, at;
     if (status != GPUL_OK) return status;
-    n = a->shape[axis];
-    at = gpul__from_end(i, n);
+    const int64_t n = a->shape[axis], at = gpul__from_end(i, n);
     if (at < 0 || at >= n)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld: -shape <= i < shape",
                           (long long)i, (int)axis, (long long)n);
@@ -3831,11 +3795,10 @@ GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a) {
 GPUL_API gpul_status gpul_permute(gpul_array *view, const gpul_array *a, const int32_t *axes) {
     char text[128];
     int32_t at[GPUL_MAX_DIMS] = {-1, -1, -1, -1}; /* the axis of the view that an axis of `a` is */
-    gpul_array result;
     const gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
     if (axes == NULL) return gpul__null(__func__, "axes");
-    result = *a;
+    gpul_array result = *a;
     result.owned = 0;
     for (int32_t k = 0; k < a->ndim; ++k) {
         const int32_t axis = axes[k] < 0 ? axes[k] + a->ndim : axes[k];
@@ -3901,7 +3864,6 @@ GPUL_API gpul_status gpul_broadcast_to(gpul_array *view, const gpul_array *a, gp
 }
 
 GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis) {
-    gpul_array whole;
     int64_t start = 0;
     const gpul_status status = gpul__check_view(__func__, "views", views, a, &axis);
     if (status != GPUL_OK) return status;
@@ -3911,7 +3873,7 @@ GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_arr
             return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
                               "views[%lld] and a are one array, which owns its memory and would lose it",
                               (long long)part);
-    whole = *a;
+    gpul_array whole = *a;
     for (int64_t part = 0; part < parts; ++part) {
         const int64_t n = whole.shape[axis] / parts + (part < whole.shape[axis] % parts);
         gpul__slice(&views[part], &whole, axis, start, start + n, 1);
@@ -4010,10 +3972,9 @@ GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTen
     gpul__dlpack t;
     gpul_shape shape = GPUL_ZERO;
     gpul_dtype dtype = 0;
-    int32_t code;
     if (tensor == NULL) return gpul__null(__func__, "tensor");
     memcpy(&t, tensor, sizeof t);
-    code = t.code == GPUL__DLPACK_BOOL ? gpul__dlpack_codes[GPUL_U8] : t.code;
+    const int32_t code = t.code == GPUL__DLPACK_BOOL ? gpul__dlpack_codes[GPUL_U8] : t.code;
     for (int32_t k = GPUL_F32; k <= GPUL_BF16; ++k)
         if (code == gpul__dlpack_codes[k] && t.bits == 8 * gpul_dtype_size(k) && t.lanes == 1) dtype = k;
     if (dtype == 0)
@@ -4045,10 +4006,9 @@ static void gpul__dlpack_delete(struct DLManagedTensor *tensor) {
     free(owner);
 }
 GPUL_API gpul_status gpul_to_dlpack(struct DLManagedTensor **out, gpul_array *a) {
-    gpul__dlpack_owner *owner;
     const gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__check_array(__func__, "a", a);
     if (status != GPUL_OK) return status;
-    owner = (gpul__dlpack_owner *)calloc(1, sizeof *owner);
+    gpul__dlpack_owner *const owner = (gpul__dlpack_owner *)calloc(1, sizeof *owner);
     if (owner == NULL)
         return gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, __func__, "%d bytes of host memory", (int)sizeof *owner);
     owner->array = *a;
@@ -4122,7 +4082,6 @@ static gpul_status gpul__find_difference(gpul_difference *result, const gpul_arr
         do {
             int64_t whole[2] = {0, 0};
             double v[2], distance = 0; /* infinities are equal, too */
-            int32_t farther;
             for (int32_t i = 0; i < 2; ++i) {
                 const int64_t size = (int64_t)gpul_dtype_size(both[i]->dtype);
                 v[i] = gpul__element_value(host[i] + gpul__offset_of(a->ndim, at, strides[i]) * size, both[i]->dtype,
@@ -4134,7 +4093,7 @@ static gpul_status gpul__find_difference(gpul_difference *result, const gpul_arr
             } else if (v[0] != v[1]) distance = v[0] > v[1] ? v[0] - v[1] : v[1] - v[0];
             if (distance == 0 || (gpul__is_finite(v[1]) && distance <= atol + rtol * (v[1] < 0 ? -v[1] : v[1])))
                 continue;
-            farther = distance != distance || distance > worst;
+            const int32_t farther = distance != distance || distance > worst;
             if (result->count == 0 || (farther && worst == worst)) { /* fault: compare-worst */
                 worst = distance;
                 for (int32_t k = 0; k < a->ndim; ++k) result->worst[k] = from[k] + at[k]; /* fault: compare-origin */
@@ -4259,17 +4218,15 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
     int64_t whole = 0, unit = 1;
     const double value = gpul__element_value(&element, dtype, &whole);
     const char *const word = value != value ? "nan" : value < 0 ? "-inf" : "inf";
-    gpul__decimal d;
-    int32_t at;
     if (gpul__is_integer(dtype))
         return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
                                  dtype == GPUL_I64 ? (long long)whole : (long long)value);
     if (!gpul__is_finite(value)) return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + p->rest), word);
-    d = gpul__printed(p, value, p->scientific ? p->right + 1 : 0);
+    gpul__decimal d = gpul__printed(p, value, p->scientific ? p->right + 1 : 0);
     for (; d.behind < (p->scientific || number ? p->right : 0); ++d.behind) d.digits *= 10;
     for (int32_t k = 0; k < d.behind && k < 18; ++k) unit *= 10;
-    at = (int32_t)snprintf(text, 64, "%*s%lld%s", (int)(p->left - d.before), d.negative ? "-" : "",
-                           (long long)(d.digits / unit), number && p->right == 0 ? "" : ".");
+    int32_t at = (int32_t)snprintf(text, 64, "%*s%lld%s", (int)(p->left - d.before), d.negative ? "-" : "",
+                                   (long long)(d.digits / unit), number && p->right == 0 ? "" : ".");
     if (d.behind > 0)
         at += (int32_t)snprintf(text + at, (size_t)(64 - at), "%0*lld", (int)d.behind, (long long)(d.digits % unit));
     if (p->scientific)
@@ -4309,9 +4266,8 @@ static void gpul__print_format(gpul__printer *p) {
     p->exponent = 2;
     for (int64_t i = 0; i < p->n; ++i) {
         const double value = gpul__element_value(&p->elements[i], dtype, &whole);
-        gpul__decimal d;
         if (!gpul__is_finite(value)) continue;
-        d = gpul__printed(p, value, 0);
+        const gpul__decimal d = gpul__printed(p, value, 0);
         if (d.negative + d.before > p->left) p->left = d.negative + d.before;
         if (d.behind > p->right) p->right = d.behind;
         if (d.power > 99 || d.power < -99) p->exponent = 3;
@@ -4361,13 +4317,12 @@ static gpul_status gpul__print_fetch(gpul__printer *p, gpul__scope *scope, gpul_
     do {
         gpul_array part = *a;
         int64_t from = 0, at[GPUL_MAX_DIMS] = {0}, strides[GPUL_MAX_DIMS];
-        gpul_status status;
         for (int32_t k = 0; k < a->ndim; ++k) {
             const int64_t start = end[k] * (a->shape[k] - GPUL__ENDS);
             if (ends[k] == 2) gpul__slice(&part, &part, k, start, start + GPUL__ENDS, 1);
             from += end[k] * GPUL__ENDS * dense[k]; /* fault: print-corner */
         }
-        status = gpul__copy_host(scope, &part, NULL, host, stream);
+        gpul_status status = gpul__copy_host(scope, &part, NULL, host, stream);
         if (status == GPUL_OK)
             status = gpul__cuda(cudaStreamSynchronize(stream), scope->function, "cudaStreamSynchronize");
         if (status != GPUL_OK) return status;
@@ -4421,13 +4376,12 @@ static gpul_status gpul__ready(const char *function, gpul_stream stream) {
 }
 
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
-    gpul_status status;
     gpul_stream stream = NULL;
     if (out == NULL) return gpul__null(__func__, "out");
     if (flags != GPUL_STREAM_DEFAULT && flags != GPUL_STREAM_NON_BLOCKING) /* which are CUDA's numbers */
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "flags = %u is neither GPUL_STREAM_DEFAULT nor _NON_BLOCKING",
                           (unsigned)flags);
-    status = gpul__pending(__func__);
+    gpul_status status = gpul__pending(__func__);
     if (status == GPUL_OK)
         status = gpul__cuda(cudaStreamCreateWithFlags(&stream, flags), __func__, "cudaStreamCreateWithFlags");
     if (status != GPUL_OK) return status;
@@ -4440,20 +4394,17 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     const char *const asked = "cudaStreamGetId or cudaStreamQuery";
     gpul_stream old = stream == NULL ? NULL : *stream, other;
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    gpul_status status;
-    cudaError_t e;
     int64_t idle = 0, other_idle = 0;
-    int32_t keeps;
     if (stream == NULL) return gpul__null(__func__, "stream");
     *stream = NULL;
     if (old == NULL) return GPUL_OK;
-    status = gpul__check_stream(__func__, "stream", old);
+    gpul_status status = gpul__check_stream(__func__, "stream", old);
     if (status != GPUL_OK) return status;
     status = gpul__pending(__func__);
     /* of a captured stream CUDA answers nothing else, and destroying it ends the capture */
-    e = cudaStreamIsCapturing(old, &capture);
+    cudaError_t e = cudaStreamIsCapturing(old, &capture);
     status = gpul__finish(status, e, __func__, "cudaStreamIsCapturing");
-    keeps = e == cudaSuccess && capture == cudaStreamCaptureStatusNone;
+    const int32_t keeps = e == cudaSuccess && capture == cudaStreamCaptureStatusNone;
     /* not with another's error pending, which a query would replace */
     if (keeps && status == GPUL_OK) status = gpul__finish(status, gpul__workspace_idle(old, &idle), __func__, asked);
     (void)gpul__stream_known(old);
@@ -4477,9 +4428,8 @@ GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream) {
 static gpul_status gpul__query(const char *function, int32_t *done, gpul_stream stream, gpul_event event) {
     const cudaError_t before = cudaPeekAtLastError();
     const gpul_status status = done == NULL ? gpul__null(function, "done") : gpul__ready(function, stream);
-    cudaError_t e;
     if (status != GPUL_OK) return status;
-    e = event == NULL ? cudaStreamQuery(stream) : cudaEventQuery(event);
+    const cudaError_t e = event == NULL ? cudaStreamQuery(stream) : cudaEventQuery(event);
     if (e != cudaSuccess && e != cudaErrorNotReady)
         return gpul__cuda(e, function, event == NULL ? "cudaStreamQuery" : "cudaEventQuery");
     if (e != before) gpul__clear_cuda(e);
@@ -4497,9 +4447,8 @@ GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
 static gpul_status gpul__device_of_stream(const char *function, gpul_stream stream, int *device) {
     int32_t captured = 1;
     gpul_status status = stream == NULL ? GPUL_OK : gpul__is_captured(function, stream, &captured);
-    cudaError_t e;
     if (status != GPUL_OK || captured != 0) return status; /* fault: capture-asked-for-device */
-    e = cudaStreamGetDevice(stream, device);
+    const cudaError_t e = cudaStreamGetDevice(stream, device);
     if (e != cudaErrorCallRequiresNewerDriver) return gpul__cuda(e, function, "cudaStreamGetDevice");
     gpul__clear_cuda(e); /* a driver of CUDA 12.0 to 12.7, which does not tell */ /* fault: wait-older-driver */
     return GPUL_OK;
@@ -4508,12 +4457,11 @@ static gpul_status gpul__device_of_stream(const char *function, gpul_stream stre
 
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
     gpul__scope scope;
-    int device, waits;
     gpul_status status = gpul__check_stream(__func__, "waiter", waiter);
     if (status == GPUL_OK) status = gpul__check_stream(__func__, "other", other);
     if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
-    device = waits = scope.device;
+    int device = scope.device, waits = scope.device;
 #if CUDART_VERSION >= 12080
     /* events and streams are of one device: before CUDA 12.8, and in a capture, both must be of the current one */
     status = gpul__device_of_stream(__func__, other, &device);
@@ -4716,10 +4664,9 @@ GPUL_API gpul_status gpul_timer_reset(gpul_timer *timer) {
 }
 
 GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
-    gpul_timer old;
     gpul_status status = GPUL_OK;
     if (timer == NULL) return GPUL_OK;
-    old = *timer;
+    const gpul_timer old = *timer;
     memset(timer, 0, sizeof *timer);
     for (int32_t k = 0; k < GPUL_TIMER_REGIONS; ++k) {
         status = gpul__drop_event(__func__, old.from[k], status);
@@ -4754,13 +4701,12 @@ GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
     cudaGraph_t work = NULL;
     gpul_graph graph = NULL;
     int32_t captured = 0;
-    cudaError_t e;
     gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__graph_ready(__func__, stream, &captured);
     if (status != GPUL_OK) return status;
     if (!captured)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "stream %s; gpul_graph_begin begins a capture",
                           stream == NULL ? "is NULL, the default stream" : "is not being captured");
-    e = cudaStreamEndCapture(stream, &work);
+    const cudaError_t e = cudaStreamEndCapture(stream, &work);
     if (e != cudaSuccess)
         return gpul__cuda(e, __func__,
                           e == cudaErrorStreamCaptureInvalidated
@@ -4783,12 +4729,11 @@ GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream) {
 }
 
 GPUL_API gpul_status gpul_graph_free(gpul_graph *graph) {
-    gpul_status status;
     const gpul_graph old = graph == NULL ? NULL : *graph;
     if (graph == NULL) return gpul__null(__func__, "graph");
     *graph = NULL;
     if (old == NULL) return GPUL_OK;
-    status = gpul__pending(__func__);
+    const gpul_status status = gpul__pending(__func__);
     return gpul__finish(status, cudaGraphExecDestroy(old), __func__, "cudaGraphExecDestroy");
 }
 
@@ -4831,13 +4776,12 @@ static gpul_status gpul__no_room(const char *function, size_t shared_bytes) {
 
 GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit) {
     struct cudaFuncAttributes attributes;
-    gpul_status status;
     int32_t threads, best = 0;
     int64_t resident = 0;
     if (block == NULL) return gpul__null(__func__, "block");
     if (kernel == NULL) return gpul__null(__func__, "kernel");
     if (limit < 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "limit = %d is negative", (int)limit);
-    status = gpul__pending(__func__);
+    gpul_status status = gpul__pending(__func__);
     if (status == GPUL_OK) status = gpul__kernel(__func__, &attributes, kernel, shared_bytes);
     if (status != GPUL_OK) return status;
     threads = (int32_t)attributes.maxThreadsPerBlock;
@@ -4858,12 +4802,11 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
 
 GPUL_API gpul_status gpul_cooperative_blocks(int32_t *blocks, const void *kernel, int32_t block, size_t shared_bytes) {
     struct cudaFuncAttributes attributes;
-    gpul_status status;
     int32_t each = 0, multiprocessors = 0;
     int device = 0;
     if (blocks == NULL) return gpul__null(__func__, "blocks");
     if (kernel == NULL) return gpul__null(__func__, "kernel");
-    status = gpul__pending(__func__);
+    gpul_status status = gpul__pending(__func__);
     if (status == GPUL_OK) status = gpul__kernel(__func__, &attributes, kernel, shared_bytes);
     if (status == GPUL_OK && (block < 1 || block > attributes.maxThreadsPerBlock))
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "block = %d threads, the kernel takes 1 to %d on this device",
@@ -4947,10 +4890,10 @@ static gpul_status gpul__check_pointer(const char *function, const gpul__call *c
     char name[80];
     void *pointer;
     int32_t pageable = 0;
-    gpul_status status;
     memcpy(&pointer, call->values[k], sizeof pointer);
     if (pointer == NULL) return GPUL_OK;
-    status = gpul__cuda(cudaPointerGetAttributes(&attributes, pointer), function, "cudaPointerGetAttributes");
+    gpul_status status =
+        gpul__cuda(cudaPointerGetAttributes(&attributes, pointer), function, "cudaPointerGetAttributes");
     if (status != GPUL_OK || attributes.type != cudaMemoryTypeUnregistered) return status; /* fault: launch-pageable */
     status = gpul__attribute(function, &pageable, cudaDevAttrPageableMemoryAccess, (int)device);
     if (status != GPUL_OK || pageable) return status;
@@ -4965,9 +4908,8 @@ static gpul_status gpul__launch_refused(cudaError_t e, const char *function, con
     struct cudaDeviceProp most;
     struct cudaFuncAttributes kernel;
     int64_t threads = 1;
-    gpul_status status;
     gpul__clear_cuda(e);
-    status = gpul__cuda(cudaGetDeviceProperties(&most, (int)device), function, "cudaGetDeviceProperties");
+    gpul_status status = gpul__cuda(cudaGetDeviceProperties(&most, (int)device), function, "cudaGetDeviceProperties");
     if (status == GPUL_OK) status = gpul__kernel(function, &kernel, call->kernel, 0);
     if (status != GPUL_OK) return status;
     for (int32_t k = 0; k < 3; ++k) {
@@ -5023,7 +4965,6 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     const int32_t handling = gpul__handling;
     int32_t at = -1, fits = 1;
     gpul_status status;
-    cudaError_t e;
     if (call->cooperative) (void)strcpy(function, "GPUL_LAUNCH_COOPERATIVE(");
     (void)gpul__written(function + strlen(function), 48, call->written, 0, 0);
     memcpy(function + strlen(function), ")", 2);
@@ -5077,7 +5018,8 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     cooperative.val.cooperative = 1;
     config.attrs = &cooperative;
     config.numAttrs = call->cooperative ? 1 : 0; /* fault: launch-cooperative */
-    e = fits ? cudaLaunchKernelExC(&config, call->kernel, call->values) : cudaErrorInvalidConfiguration;
+    const cudaError_t e =
+        fits ? cudaLaunchKernelExC(&config, call->kernel, call->values) : cudaErrorInvalidConfiguration;
     if (e == cudaErrorInvalidConfiguration || e == cudaErrorInvalidValue || e == cudaErrorLaunchOutOfResources ||
         e == cudaErrorCooperativeLaunchTooLarge)
         status = gpul__launch_refused(e, function, call, scope.device);
@@ -5166,10 +5108,9 @@ static gpul_status gpul__device_properties(const char *function, gpul_device *in
 GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
     int32_t found = -1;
     int count = 0;
-    gpul_status status;
     if (device == NULL) return gpul__null(__func__, "device");
     if (id == NULL) return gpul__null(__func__, "id");
-    status = gpul__need_devices(__func__, &count);
+    gpul_status status = gpul__need_devices(__func__, &count);
     if (status != GPUL_OK) return status;
     for (int32_t k = 0; k < count; ++k) {
         char index[16];
@@ -5330,7 +5271,6 @@ static gpul_status gpul__report(gpul__text *out, const char *function) {
     int32_t driver = 0, runtime = 0;
     char text[192];
     int count = 0;
-    cudaError_t e;
     gpul_status status = gpul__cuda_versions(function, &driver, &runtime);
     if (status != GPUL_OK) return status;
     gpul__append(out, "gpulite " GPUL_VERSION ", CUDA runtime %d.%d (built with %d.%d)", (int)(runtime / 1000),
@@ -5343,7 +5283,7 @@ static gpul_status gpul__report(gpul__text *out, const char *function) {
     if (visible != NULL) gpul__append(out, "CUDA_VISIBLE_DEVICES=%.128s: other devices are hidden\n", visible);
     if (limit != NULL)
         gpul__append(out, "GPULITE_MEMORY_LIMIT=%.128s: of each device, unless gpul_memory_limit says else\n", limit);
-    e = cudaGetDeviceCount(&count);
+    const cudaError_t e = cudaGetDeviceCount(&count);
     if (e != cudaSuccess) {
         gpul__append(out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), gpul__error_text(text, sizeof text, e));
         gpul__clear_cuda(e);
@@ -5356,9 +5296,8 @@ static gpul_status gpul__report(gpul__text *out, const char *function) {
 
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size) {
     gpul__text none = GPUL_ZERO, out = {text, size, 0};
-    gpul_status status;
     if (text == NULL && size > 0) return gpul__null(__func__, "text");
-    status = gpul__report(&none, __func__); /* what fails mostly fails here, where text is as it was */
+    gpul_status status = gpul__report(&none, __func__); /* what fails mostly fails here, where text is as it was */
     if (status == GPUL_OK && size > 0) status = gpul__report(&out, __func__);
     if (status == GPUL_OK && length != NULL) *length = size > 0 ? out.length : none.length;
     return status;
@@ -5537,9 +5476,9 @@ static gpul_status gpul__take_number(const char *function, const char *name, gpu
 
 /* Checks an input: an array or GPUL_SCALAR of in->dtype, or, where that is 0, an array, whose dtype it then has. */
 static gpul_status gpul__check_input(const char *function, const char *name, gpul__input_value *in) {
-    gpul_status status;
     if (in->is_scalar || (in->dtype != 0 && gpul__is_scalar(in->array))) return GPUL_OK;
-    status = gpul__check_array_of(function, name, in->array, "the operation is defined for", in->dtype, "");
+    const gpul_status status =
+        gpul__check_array_of(function, name, in->array, "the operation is defined for", in->dtype, "");
     if (status == GPUL_OK) in->dtype = in->array->dtype;
     return status;
 }
@@ -5675,25 +5614,22 @@ GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *
                                  gpul_stream stream) {
     static const char *const names[2] = {"x", "y"};
     gpul__input_value in[2] = {{x, 0, 0, 0}, {y, 0, 0, 0}};
-    gpul_status status;
-    gpul_dtype dtype, out_dtype;
-    int32_t negative;
     if (op < GPUL_ADD || op > GPUL_GREATER_EQUAL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "op = %d is none of GPUL_ADD to GPUL_GREATER_EQUAL", (int)op);
-    status = gpul__check_two(__func__, names, in);
+    gpul_status status = gpul__check_two(__func__, names, in);
     if (status != GPUL_OK) return status;
-    dtype = in[0].dtype;
+    gpul_dtype dtype = in[0].dtype;
     if (in[1].dtype != dtype)
         return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "x", x,
                                 ", but y is %s: nothing is converted, so both must be of one dtype (gpul_convert)",
                                 gpul_dtype_name(in[1].dtype));
-    out_dtype = gpul_binary_dtype(op, dtype);
+    const gpul_dtype out_dtype = gpul_binary_dtype(op, dtype);
     status = gpul__check_array_of(__func__, "out", out, "must be", out_dtype,
                                   op >= GPUL_EQUAL     ? ", 0 and 1, for comparisons"
                                   : out_dtype != dtype ? " for a quotient of integers"
                                                        : ", as the inputs are");
     if (status != GPUL_OK) return status;
-    negative = gpul__is_scalar(y) && gpul__scalar_value(y) < 0; /* fault: negative-power */
+    const int32_t negative = gpul__is_scalar(y) && gpul__scalar_value(y) < 0; /* fault: negative-power */
     if (op == GPUL_POWER && negative && gpul__is_integer(dtype))
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
                           "y = %.17g: integers have no negative powers; gpul_convert x to a float dtype",
@@ -5716,10 +5652,9 @@ GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x
     static const char *const ops[10] = {"GPUL_NEGATIVE", "GPUL_ABSOLUTE", "GPUL_SQUARE", "GPUL_SQRT", "GPUL_EXP",
                                         "GPUL_LOG",      "GPUL_SIN",      "GPUL_COS",    "GPUL_TANH", "GPUL_RINT"};
     gpul__input_value in[1] = {{x, 0, 0, 0}};
-    gpul_status status;
     if (op < GPUL_NEGATIVE || op > GPUL_RINT)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "op = %d is none of GPUL_NEGATIVE to GPUL_RINT", (int)op);
-    status = gpul__check_x(__func__, out, in);
+    const gpul_status status = gpul__check_x(__func__, out, in);
     if (status != GPUL_OK) return status;
     if (op >= GPUL_SQRT && gpul__is_integer(x->dtype))
         return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "x", x, ", but %s takes floats: gpul_convert it to one",
@@ -5730,10 +5665,9 @@ GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x
 GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, double b, gpul_stream stream) {
     static const char *const names[3] = {"x", "a", "b"};
     gpul__input_value in[3] = {{x, 0, 0, 0}};
-    gpul_dtype computed;
     gpul_status status = gpul__check_x(__func__, out, in);
     if (status != GPUL_OK) return status;
-    computed = gpul__computed_in(x->dtype);
+    const gpul_dtype computed = gpul__computed_in(x->dtype);
     status = gpul__take_number(__func__, "a", &in[1], a, computed);
     if (status == GPUL_OK) status = gpul__take_number(__func__, "b", &in[2], b, computed);
     return status != GPUL_OK ? status : gpul__run_ufunc(__func__, names, GPUL__SCALE, computed, out, in, 3, stream);
@@ -5778,15 +5712,14 @@ GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const g
 GPUL_API gpul_status gpul_convert(gpul_array *out, const gpul_array *x, gpul_stream stream) {
     static const char *const names[1] = {"x"};
     gpul__input_value in[1] = {{x, 0, 0, 0}};
-    int32_t wide, integers;
     gpul_status status = gpul__check_array(__func__, "out", out);
     if (status == GPUL_OK && gpul__is_scalar(x)) in->dtype = out->dtype;
     if (status == GPUL_OK) status = gpul__check_input(__func__, "x", in);
     if (status != GPUL_OK) return status;
     if (in->dtype == out->dtype)
         return gpul__run_ufunc(__func__, names, GPUL__COPY, (int32_t)gpul_dtype_size(out->dtype), out, in, 1, stream);
-    wide = gpul_dtype_size(in->dtype) == 8 || gpul_dtype_size(out->dtype) == 8;
-    integers = gpul__is_integer(in->dtype) && gpul__is_integer(out->dtype);
+    const int32_t wide = gpul_dtype_size(in->dtype) == 8 || gpul_dtype_size(out->dtype) == 8;
+    const int32_t integers = gpul__is_integer(in->dtype) && gpul__is_integer(out->dtype);
     return gpul__run_ufunc(__func__, names, GPUL__CONVERT,
                            integers ? (wide ? GPUL_I64 : GPUL_I32) : (wide ? GPUL_F64 : GPUL_F32), out, in, 1, stream);
 }
@@ -5878,7 +5811,6 @@ static gpul_status gpul__between_blocks(gpul__memory *scratch, uint32_t **counte
                                      ? gpul__find_workspace(scope, stream)
                                      : NULL;
     const int64_t before = own != NULL ? 0 : (n_counters * 4 + 127) / 128 * 128;
-    gpul_status status;
     cudaError_t e;
     scratch->data = NULL;
     scratch->own = own;
@@ -5887,7 +5819,7 @@ static gpul_status gpul__between_blocks(gpul__memory *scratch, uint32_t **counte
         *bytes = own->partials;
         if (n_bytes <= (int64_t)sizeof own->partials) return GPUL_OK; /* fault: workspace-partials */
     }
-    status = gpul__scratch(scratch, before + n_bytes, scope, stream);
+    const gpul_status status = gpul__scratch(scratch, before + n_bytes, scope, stream);
     if (status != GPUL_OK) return status;
     *bytes = (char *)scratch->data + before;
     if (own != NULL) return GPUL_OK;
@@ -5930,17 +5862,16 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
                                           int32_t n_in) {
     char text[128];
     int64_t n = 1;
-    int32_t d;
     memset(common, 0, sizeof *common);
     common->memory = GPUL_MEMORY_DEVICE;
     memset(strides, 0, 3 * sizeof *strides);
     for (int32_t i = 0; i < n_in; ++i)
         if (!in[i].is_scalar && in[i].array->ndim > common->ndim) common->ndim = in[i].array->ndim;
-    for (d = 0; d < common->ndim; ++d) common->shape[d] = 1;
+    for (int32_t d = 0; d < common->ndim; ++d) common->shape[d] = 1;
     for (int32_t i = 0; i < n_in; ++i)
         for (int32_t k = 0; !in[i].is_scalar && k < in[i].array->ndim; ++k) {
             const gpul_array *const a = in[i].array;
-            d = common->ndim - a->ndim + k;
+            const int32_t d = common->ndim - a->ndim + k;
             if (a->shape[k] == 1) continue;
             if (common->shape[d] != 1 && common->shape[d] != a->shape[k])
                 return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], a,
@@ -5950,7 +5881,7 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
             common->strides[d] += a->strides[k];
             strides[i][d] = a->strides[k];
         }
-    for (d = 0; d < common->ndim; ++d)
+    for (int32_t d = 0; d < common->ndim; ++d)
         if (common->shape[d] > 0 && !gpul__multiply(n, common->shape[d], &n))
             return gpul__fail(GPUL_ERROR_OVERFLOW, function, "the inputs broadcast to %s, beyond 2^63 elements",
                               gpul__describe(text, sizeof text, common));
@@ -5971,7 +5902,6 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     gpul_status status = GPUL_OK;
     char text[128];
     const int32_t operands = reducer->several ? 1 + n_in : 1, all = axis == GPUL_ALL_AXES;
-    int32_t i;
     int64_t from[4][GPUL_MAX_DIMS]; /* x's strides, and those of several inputs */
     int64_t *reduce[4] = {args.x_reduce, NULL, NULL, NULL}, *outer[5] = {args.x_outer, NULL, NULL, NULL, NULL};
     gpul__reduce_begin(&args);
@@ -6008,17 +5938,18 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     if (!all) {
         char other[96];
         int64_t left[GPUL_MAX_DIMS];
-        for (i = 0; i < x.ndim - 1; ++i) left[i] = x.shape[i < axis ? i : i + 1];
-        left[i] = reducer->result_bytes;
-        if (result.ndim != i || memcmp(result.shape, left, (size_t)i * sizeof left[0]) != 0)
+        const int32_t ndim = x.ndim - 1;
+        for (int32_t i = 0; i < ndim; ++i) left[i] = x.shape[i < axis ? i : i + 1];
+        left[ndim] = reducer->result_bytes;
+        if (result.ndim != ndim || memcmp(result.shape, left, (size_t)ndim * sizeof left[0]) != 0)
             return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out,
                                     ", but %s has %s and axis %d goes away, so that it must have %s", x_name,
                                     gpul__describe(text, sizeof text, &x), (int)axis,
-                                    gpul__describe_shape(other, sizeof other, i + (left[i] > 0), left));
+                                    gpul__describe_shape(other, sizeof other, ndim + (left[ndim] > 0), left));
     }
     arrays[0] = out;
     all_names[0] = "out";
-    for (i = 0; i < n_in; ++i) {
+    for (int32_t i = 0; i < n_in; ++i) {
         arrays[1 + i] = in[i].array;
         all_names[1 + i] = names[i];
         if (!reducer->several) continue;
@@ -6033,7 +5964,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     if (args.outputs == 0) return gpul__end(&scope, GPUL_OK);
     args.out = out->data;
     args.out_dtype = out->dtype;
-    for (i = 0; i < x.ndim; ++i) {
+    for (int32_t i = 0; i < x.ndim; ++i) {
         const int32_t reduced = all || i == axis, d = reduced ? args.reduce_ndim++ : args.outer_ndim++;
         (reduced ? args.reduce_shape : args.outer_shape)[d] = x.shape[i];
         if (!reduced) args.out_stride[d] = result.strides[d];
@@ -6095,11 +6026,10 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
 
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream) {
     const gpul__reducer *reducer = NULL;
-    gpul_dtype want;
     gpul_status status = gpul__check_array(__func__, "out", out);
     if (status == GPUL_OK) status = gpul__check_reduction(__func__, x, op, &axis, &reducer);
     if (status != GPUL_OK) return status;
-    want = gpul_reduce_dtype(op, x->dtype);
+    const gpul_dtype want = gpul_reduce_dtype(op, x->dtype);
     if (out->dtype != want && out->dtype != gpul__wide_result(op, want))
         return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "out", out, ", but the %s of %s is %s",
                                 gpul__reduce_name(op), gpul_dtype_name(x->dtype), gpul_dtype_name(want));
@@ -6134,12 +6064,9 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     gpul__scope scope;
     gpul_array out = GPUL_ZERO;
     gpul__memory scratch = GPUL_ZERO;
-    gpul_status status;
     double answer = 0; /* room for any dtype, aligned for any */
-    cudaError_t e;
-    size_t size;
     if (value == NULL) return gpul__null(function, "value");
-    status = gpul__check_dtype(function, dtype);
+    gpul_status status = gpul__check_dtype(function, dtype);
     if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
     if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1, stream);
     if (status != GPUL_OK) return status;
@@ -6149,13 +6076,13 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (dtype != out.dtype) out.dtype = gpul__wide_result(op, out.dtype);
     out.memory = GPUL_MEMORY_DEVICE;
     out.device = scope.device;
-    size = gpul_dtype_size(out.dtype);
+    const size_t size = gpul_dtype_size(out.dtype);
     status = gpul__check_capture(function, NULL, stream);
     if (status == GPUL_OK) status = gpul__scratch(&scratch, (int64_t)size, &scope, stream);
     out.data = scratch.data;
     if (status == GPUL_OK) status = gpul__reduce_array(function, reducer, &out, x, op, GPUL_ALL_AXES, stream);
     if (status == GPUL_OK) {
-        e = cudaMemcpyAsync(&answer, out.data, size, cudaMemcpyDeviceToHost, stream);
+        cudaError_t e = cudaMemcpyAsync(&answer, out.data, size, cudaMemcpyDeviceToHost, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
         status = gpul__cuda(e, function, "copy of the result");
     }
@@ -6182,7 +6109,6 @@ static gpul_status gpul__dot_or_gemv(const char *function, int32_t op, const cha
                                      const gpul_array *const *arrays, double alpha, double beta, gpul_stream stream) {
     const gpul_array *const out = arrays[0], *const x = arrays[1], *const y = arrays[2];
     const int32_t last = op == GPUL__DOT ? 0 : 1; /* x's dimension that meets y */
-    const gpul__reducer *reducer;
     gpul__reduce_problem args;
     gpul__scope scope;
     char text[128];
@@ -6209,7 +6135,7 @@ static gpul_status gpul__dot_or_gemv(const char *function, int32_t op, const cha
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[0], out, ", but %s %s needs (%lld)", names[1],
                                 gpul__describe(text, sizeof text, x), (long long)x->shape[0]);
     status = gpul__check_apart(function, names, arrays, 3);
-    reducer = gpul__find_reducer(op, x->dtype);
+    const gpul__reducer *const reducer = gpul__find_reducer(op, x->dtype);
     if (status == GPUL_OK && reducer == NULL) status = gpul__left_out(function, last == 0 ? "reduce" : "gemv");
     if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
@@ -6271,7 +6197,6 @@ static double gpul__histogram_edge(const gpul__histogram_problem *problem, int64
 static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram_problem *problem, double lo, double hi,
                                            double span, int32_t automatic) {
     const double n = (double)problem->bins;
-    double reach, width, off;
     problem->uniform = 1;
     problem->f32_edges = problem->x_dtype == GPUL_F32;
     problem->f32_steps = problem->f32_edges && automatic;
@@ -6287,7 +6212,7 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
         hi = problem->f32_steps ? (double)(float)above : above;
         span = 0;
     }
-    width = hi - lo;
+    const double width = hi - lo;
     if (!gpul__is_finite(width))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "hi - lo overflows for lo = %g and hi = %g", lo, hi);
     if (problem->f32_edges) {
@@ -6304,8 +6229,8 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
     /* Edges are off by less than n u (4 + reach / width) bins, f32 edges by n 2^-24 (reach / width) more, or by n 2^-24
      * in place of n u where they are computed in f32: they increase if that is below one half (and the step is not
      * subnormal). Otherwise see for oneself: numpy.histogram refuses empty bins. */
-    reach = hi > -lo ? hi : -lo;
-    off = n / (problem->f32_steps ? 16777216.0 : 9007199254740992.0) * (4 + reach / width);
+    const double reach = hi > -lo ? hi : -lo;
+    double off = n / (problem->f32_steps ? 16777216.0 : 9007199254740992.0) * (4 + reach / width);
     if (problem->f32_edges && !problem->f32_steps) off += n / 16777216 * (reach / width);
     if (!(off < 0.45 && problem->step > (problem->f32_edges ? 1.2e-38 : 2.3e-308))) {
         double before = gpul__histogram_edge(problem, 0);
@@ -6328,9 +6253,8 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
     int64_t least, most, first = 0, last = 0; /* the bytes of two elements, and their values where these are int64 */
     double lo, hi, span = 0;
     int32_t captured;
-    gpul_status status;
     if (problem->n == 0) return gpul__histogram_uniform(function, problem, 0.0, 1.0, 0.0, 0);
-    status = gpul__is_captured(function, stream, &captured);
+    gpul_status status = gpul__is_captured(function, stream, &captured);
     if (status == GPUL_OK && captured)
         status = gpul__fail(GPUL_ERROR_ARGUMENT, function,
                             "options->range is GPUL_RANGE_AUTO, which waits for x's range and cannot be captured");
@@ -6407,17 +6331,15 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     gpul__histogram_problem problem = GPUL_ZERO;
     gpul__histogram_plan plan;
     gpul__scope scope;
-    gpul_status status;
     int64_t *const strides[2] = {problem.x_strides, problem.w_strides};
     gpul__memory scratch = GPUL_ZERO;
-    int32_t floats;
 
-    status = gpul__check_arrays(function, names, arrays, weights ? 3 : 2);
+    gpul_status status = gpul__check_arrays(function, names, arrays, weights ? 3 : 2);
     if (status != GPUL_OK) return status;
     if (!gpul__histogram_takes(x->dtype))
         return gpul__fail_array(GPUL_ERROR_DTYPE, function, "x", x,
                                 "; float32, float64, int32, int64 and uint8 are taken");
-    floats = weights && (weights->dtype == GPUL_F32 || weights->dtype == GPUL_F64);
+    const int32_t floats = weights && (weights->dtype == GPUL_F32 || weights->dtype == GPUL_F64);
     if (weights && !floats && weights->dtype != GPUL_I32 && weights->dtype != GPUL_I64)
         return gpul__fail_array(GPUL_ERROR_DTYPE, function, names[2], weights,
                                 "; float32, float64, int32 and int64 are taken");
@@ -6461,9 +6383,9 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
         status = gpul__left_out(function, "histogram");
     if (status == GPUL_OK) status = gpul__scratch(&scratch, plan.scratch_bytes, &scope, stream);
     if (status == GPUL_OK) {
-        int32_t e;
         if (plan.counters > 0) scratch.own = gpul__find_workspace(&scope, stream);
-        e = gpul__launch_histogram(&problem, &plan, scratch.own ? scratch.own->counters : NULL, scratch.data, stream);
+        const int32_t e =
+            gpul__launch_histogram(&problem, &plan, scratch.own ? scratch.own->counters : NULL, scratch.data, stream);
         if (e != GPUL__HISTOGRAM_WRONG_EDGES) status = gpul__cuda((cudaError_t)e, function, "launching the kernels");
         else status = gpul__histogram_check_edges(function, &problem);
     }
@@ -6486,7 +6408,6 @@ GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, 
 
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi) {
     gpul__histogram_problem problem = GPUL_ZERO;
-    gpul_status status;
     if (edges == NULL) return gpul__null(__func__, "edges");
     if (bins < 1)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bins is %lld, but must be 1 or more", (long long)bins);
@@ -6496,7 +6417,7 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
                           gpul_dtype_name(dtype));
     problem.bins = bins;
     problem.x_dtype = dtype;
-    status = gpul__histogram_uniform(__func__, &problem, lo, hi, 0.0, 0);
+    const gpul_status status = gpul__histogram_uniform(__func__, &problem, lo, hi, 0.0, 0);
     if (status != GPUL_OK) return status;
     for (int64_t i = 0; i <= bins; ++i) edges[i] = gpul__histogram_edge(&problem, i);
     return GPUL_OK;
@@ -6526,7 +6447,6 @@ static gpul_status gpul__check_product(const char *function, const gpul_array *C
     const int64_t *const a = A->shape + A->ndim - 2, *const b = B->shape + B->ndim - 2;
     int64_t want[GPUL_MAX_DIMS];
     char text[96], other[96], shape[96];
-    int32_t same;
     if (b[0] != a[1])
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, "B", B, ", but A %s needs %lld rows in it",
                                 gpul__describe(text, sizeof text, A), (long long)a[1]);
@@ -6541,7 +6461,7 @@ static gpul_status gpul__check_product(const char *function, const gpul_array *C
     }
     want[ndim - 2] = a[0];
     want[ndim - 1] = b[1];
-    same = C->ndim == ndim;
+    int32_t same = C->ndim == ndim;
     for (int32_t k = 0; k < ndim && same; ++k) same = C->shape[k] == want[k];
     if (same) return GPUL_OK;
     return gpul__fail_array(GPUL_ERROR_SHAPE, function, "C", C, ", but A %s and B %s need %s",
@@ -6554,7 +6474,6 @@ static gpul_status gpul__check_gemm_options(const char *function, const gpul_arr
                                             const gpul_gemm_options *options) {
     const gpul_array *const bias = options->bias;
     char text[96];
-    gpul_status status;
     if (options->math < GPUL_MATH_IEEE || options->math > GPUL_MATH_EMULATED) /* fault: matmul-math-unknown */
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->math is %d, which is no GPUL_MATH_*",
                           (int)options->math);
@@ -6566,7 +6485,7 @@ static gpul_status gpul__check_gemm_options(const char *function, const gpul_arr
             GPUL_ERROR_DTYPE, function, "A", C, ", but options->math is %s (%d), which takes float32",
             options->math == GPUL_MATH_TF32 ? "GPUL_MATH_TF32" : "GPUL_MATH_EMULATED", (int)options->math);
     if (bias == NULL) return GPUL_OK;
-    status = gpul__check_array(function, "options->bias", bias);
+    const gpul_status status = gpul__check_array(function, "options->bias", bias);
     if (status != GPUL_OK) return status;
     if (bias->dtype != C->dtype && (bias->dtype != GPUL_F32 || C->dtype == GPUL_F64)) /* fault: bias-dtype */
         return gpul__fail_array(GPUL_ERROR_DTYPE, function, "options->bias", bias, ", but C is %s: it must be %s%s",
@@ -6585,19 +6504,17 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     static const char *const names[4] = {"C", "A", "B", "options->bias"};
     static const gpul_gemm_options defaults = GPUL_ZERO;
     const gpul_array *arrays[4] = {C, A, B, options == NULL ? NULL : options->bias}, *const bias = arrays[3];
-    int64_t row[3], col[3], stack[2], step[3][2], inner_step[3], outer_step[3], inner, outer;
+    int64_t row[3], col[3], stack[2], step[3][2], inner_step[3], outer_step[3];
     int64_t *const steps[3] = {step[0], step[1], step[2]};
     gpul__gemm_problem problem = GPUL_ZERO;
     gpul__gemm_plan plan;
     gpul__scope scope;
-    gpul_status status;
     uint32_t *counters = NULL;
     gpul__memory scratch = GPUL_ZERO;
     void *bytes = NULL;
-    int32_t k, dims, transposed;
 
     if (options == NULL) options = &defaults;
-    status = gpul__check_arrays(function, names, arrays, 3);
+    gpul_status status = gpul__check_arrays(function, names, arrays, 3);
     if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
     if (!gpul__is_floating(A->dtype))
@@ -6622,14 +6539,14 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     if (status != GPUL_OK) return status;
 
     /* where C's columns are dense: C^T = B^T A^T, whose rows are C's columns */
-    transposed = col[0] != 1;
+    const int32_t transposed = col[0] != 1;
     if (transposed) {
         arrays[1] = B;
         arrays[2] = A;
         for (int32_t i = 0; i < 3; ++i) (void)gpul__unit_stride(arrays[i], &col[i], &row[i]);
     }
     /* the stack, as it lies in C; where it has two dimensions, the kernels take the longer one */
-    for (k = 0; k < C->ndim - 2; ++k) {
+    for (int32_t k = 0; k < C->ndim - 2; ++k) {
         stack[k] = C->shape[k];
         for (int32_t i = 0; i < 3; ++i) {
             const int32_t own = gpul__stack_dim(arrays[i], C->ndim, k);
@@ -6637,10 +6554,9 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
         }
     }
     gpul__sort_dims(C->ndim - 2, stack, steps, 3);
-    dims = gpul__merge_dims(C->ndim - 2, stack, steps, 3);
-    k = dims > 1 && stack[1] >= stack[0];
-    inner = stack[k];
-    outer = dims > 1 ? stack[1 - k] : 1;
+    const int32_t dims = gpul__merge_dims(C->ndim - 2, stack, steps, 3);
+    const int32_t k = dims > 1 && stack[1] >= stack[0];
+    const int64_t inner = stack[k], outer = dims > 1 ? stack[1 - k] : 1;
     for (int32_t i = 0; i < 3; ++i) {
         inner_step[i] = inner > 1 ? step[i][k] : 0;
         outer_step[i] = dims > 1 ? step[i][1 - k] : 0;
@@ -6794,17 +6710,15 @@ static gpul_status gpul__benchmark_call(gpul__benchmark *b) {
 static gpul_status gpul__benchmark_sample(gpul__benchmark *b) {
     const gpul_stream stream = b->options.stream;
     const double before = b->cycles;
-    double from;
     cudaError_t e = cudaSuccess;
-    gpul_status status;
     if (b->flush.data != NULL) {
         e = cudaMemsetAsync(b->flush.data, (int)(b->taken & 127), (size_t)b->flush.bytes, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
     }
     if (e == cudaSuccess) e = cudaEventRecord(b->event[0], stream);
     if (e != cudaSuccess) return gpul__cuda(e, b->function, "preparing a sample");
-    from = gpul_host_seconds();
-    status = gpul__benchmark_call(b);
+    const double from = gpul_host_seconds();
+    gpul_status status = gpul__benchmark_call(b);
     b->cpu[b->taken] = gpul_host_seconds() - from;
     if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(b->event[1], stream), b->function, "cudaEventRecord");
     if (status == GPUL_OK) status = gpul__elapsed(b->function, &b->gpu[b->taken], b->event[0], b->event[1]);
@@ -6903,13 +6817,11 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
     gpul_benchmark_result r = GPUL_ZERO;
     gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
-    gpul_status status;
-    int64_t room;
     int32_t l2 = 0;
     if (result == NULL) return gpul__null(__func__, "result");
     if (fn == NULL) return gpul__null(__func__, "fn");
     if (options != NULL) b.options = *options;
-    status = gpul__benchmark_options(__func__, &b.options);
+    gpul_status status = gpul__benchmark_options(__func__, &b.options);
     if (status == GPUL_OK) status = gpul__check_stream(__func__, "options->stream", b.options.stream);
     if (status == GPUL_OK) status = gpul__begin_on(&scope, __func__, -1);
     if (status != GPUL_OK) return status;
@@ -6920,7 +6832,7 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
     if (status == GPUL_OK && b.options.roof) status = gpul__device_roof(__func__, &roof, scope.device);
     if (status == GPUL_OK && b.options.flush_l2)
         status = gpul__attribute(__func__, &l2, cudaDevAttrL2CacheSize, scope.device);
-    room = 2 * b.options.repeat; /* of a column: see gpul__benchmark_samples */
+    const int64_t room = 2 * b.options.repeat; /* of a column: see gpul__benchmark_samples */
     b.cpu = (double *)malloc((size_t)room * 4 * sizeof(double));
     if (status == GPUL_OK && b.cpu == NULL)
         status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, __func__, cudaSuccess, -1, room * 32, 0,
@@ -6987,14 +6899,13 @@ static gpul_status gpul__roof_measure(gpul_roof *roof, gpul__roof_work *w, const
     gpul_benchmark_result result;
     /* the stand-in takes seconds for what a GPU does in microseconds */
     int64_t n = device->standin ? 64 : 2048, bytes = device->standin ? 1 << 18 : 16 * device->l2_bytes;
-    gpul_status status;
     if (!device->standin && bytes < (int64_t)1 << 28) bytes = (int64_t)1 << 28; /* smaller ones would measure a cache */
     bytes -= bytes % 512;
     options.repeat = 30;
     options.warmup = 3;
     options.seconds = 0.3;
     options.stream = w->stream;
-    status = gpul_device_array(&w->all, GPUL_F32, gpul_1d(bytes / 4), w->stream);
+    gpul_status status = gpul_device_array(&w->all, GPUL_F32, gpul_1d(bytes / 4), w->stream);
     if (status == GPUL_OK) status = gpul_device_array(&w->one, GPUL_F32, gpul_0d(), w->stream);
     if (status == GPUL_OK) status = gpul_split(w->half, 2, &w->all, 0);
     if (status == GPUL_OK) status = gpul_fill(&w->all, 1, w->stream);
@@ -7026,7 +6937,6 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
     gpul_device info;
     gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
-    gpul_error first;
     const int32_t handling = gpul__handling;
     gpul_status status = gpul__begin_on(&scope, function, device), destroyed;
     if (status != GPUL_OK) return status;
@@ -7037,7 +6947,7 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
         if (status == GPUL_OK) status = gpul__roof_measure(&roof, &work, &info);
         status = gpul__free(function, &work.all, status);
         status = gpul__free(function, &work.one, status);
-        first = gpul__error;
+        const gpul_error first = gpul__error;
         destroyed = gpul_stream_destroy(&work.stream);
         if (status == GPUL_OK) status = destroyed;
         else gpul__error = first;
@@ -7120,9 +7030,8 @@ static void gpul__append_field(gpul__text *to, int32_t known, double value) {
 static void gpul__benchmark_row(gpul__text *to, const gpul_benchmark_result *r) {
     static const char *const bounds[3] = {"", "memory", "compute"};
     const int32_t times = !r->standin;
-    const char *p;
     gpul__append(to, "\"");
-    for (p = r->name; *p != 0; ++p) gpul__append(to, "%s%c", *p == '"' ? "\"" : "", *p);
+    for (const char *p = r->name; *p != 0; ++p) gpul__append(to, "%s%c", *p == '"' ? "\"" : "", *p);
     gpul__append(to, "\",%s%d,%lld,%lld,", r->standin ? "standin-" : "", (int)r->device, (long long)r->samples,
                  (long long)r->discarded);
     for (int32_t k = 0; k < 2; ++k) {
