@@ -2374,19 +2374,24 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order) {
     return 1;
 }
 
-/* "(3, 4)", and "float32 (3, 4)" where there is a dtype; both return `text`. */
-static const char *gpul__describe_shape(char *text, size_t size, int32_t ndim, const int64_t *shape) {
-    gpul__text to = {text, size, 0};
+/* Room for a piece of a message, which is the thread's until it has asked four more times */
+#define GPUL__PIECE 128
+static char *gpul__piece(void) {
+    static GPUL__THREAD_LOCAL char pieces[4][GPUL__PIECE];
+    static GPUL__THREAD_LOCAL uint32_t asked;
+    return pieces[asked++ % 4];
+}
+
+/* "float32 (3, 4)", or "(3, 4)" where dtype is 0 */
+static const char *gpul__describe_shape(gpul_dtype dtype, int32_t ndim, const int64_t *shape) {
+    gpul__text to = {gpul__piece(), GPUL__PIECE, 0};
+    if (dtype != 0) gpul__append(&to, "%s ", gpul_dtype_name(dtype));
     for (int32_t k = 0; k < ndim && k < GPUL_MAX_DIMS; ++k)
         gpul__append(&to, "%s%lld", k == 0 ? "(" : ", ", (long long)shape[k]);
     gpul__append(&to, ndim <= 0 ? "()" : ")");
-    return text;
+    return to.text;
 }
-static const char *gpul__describe(char *text, size_t size, const gpul_array *a) {
-    const int length = a->dtype == 0 ? 0 : snprintf(text, size, "%s ", gpul_dtype_name(a->dtype));
-    (void)gpul__describe_shape(text + length, size - (size_t)length, a->ndim, a->shape);
-    return text;
-}
+static const char *gpul__describe(const gpul_array *a) { return gpul__describe_shape(a->dtype, a->ndim, a->shape); }
 
 static gpul_status gpul__check_dtype(const char *function, gpul_dtype dtype) {
     if (gpul_dtype_size(dtype) != 0) return GPUL_OK;
@@ -2396,7 +2401,6 @@ static gpul_status gpul__check_dtype(const char *function, gpul_dtype dtype) {
 /* The dimensions of `name`, of which none is negative; *n is multiplied by them, with 0 counted as 1. */
 static gpul_status gpul__check_dims(const char *function, const char *name, gpul_status negative, gpul_status large,
                                     int32_t ndim, const int64_t *dim, int64_t *n) {
-    char text[96];
     int64_t signs = 0;
     if (ndim < 0 || ndim > GPUL_MAX_DIMS)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has ndim = %d, not 0 to %d", name, (int)ndim,
@@ -2404,11 +2408,11 @@ static gpul_status gpul__check_dims(const char *function, const char *name, gpul
     for (int32_t k = 0; k < ndim; ++k) signs |= dim[k];
     if (signs < 0)
         return gpul__fail(negative, function, "%s has a negative dimension: %s", name,
-                          gpul__describe_shape(text, sizeof text, ndim, dim));
+                          gpul__describe_shape(0, ndim, dim));
     for (int32_t k = 0; k < ndim; ++k)
         if (dim[k] > 1 && !gpul__multiply(*n, dim[k], n))
             return gpul__fail(large, function, "%s has the dimensions %s, too large for 63 bits of elements and bytes",
-                              name, gpul__describe_shape(text, sizeof text, ndim, dim));
+                              name, gpul__describe_shape(0, ndim, dim));
     return GPUL_OK;
 }
 
@@ -2423,16 +2427,14 @@ static gpul_status gpul__check_shape(const char *function, gpul_dtype dtype, con
 
 static gpul_status gpul__check_same_shape(const char *function, const char *name, const gpul_array *a,
                                           const char *other, const gpul_array *b) {
-    char one[128], two[128];
     if (a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0) return GPUL_OK;
     return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but %s has %s: they must be of one shape", name,
-                      gpul__describe(one, sizeof one, a), other, gpul__describe(two, sizeof two, b));
+                      gpul__describe(a), other, gpul__describe(b));
 }
 
 /* An array from the caller: made by gpulite and not damaged since. */
 static gpul_status gpul__check_array(const char *function, const char *name, const gpul_array *a) {
     const gpul_status wrong = GPUL_ERROR_ARGUMENT;
-    char text[96];
     int64_t n = 1, signs = 0;
     if (a == NULL) return gpul__null(function, name);
     if (a->memory == GPUL_MEMORY_NONE)
@@ -2448,7 +2450,7 @@ static gpul_status gpul__check_array(const char *function, const char *name, con
     for (int32_t k = 0; k < a->ndim; ++k) signs |= a->strides[k];
     if (signs < 0)
         return gpul__fail(wrong, function, "%s has a negative stride: %s", name,
-                          gpul__describe_shape(text, sizeof text, a->ndim, a->strides));
+                          gpul__describe_shape(0, a->ndim, a->strides));
     if (a->data == NULL && gpul_size(a) > 0)
         return gpul__fail(wrong, function, "%s has data = NULL, but %lld elements", name, (long long)n);
     return GPUL_OK;
@@ -2555,7 +2557,6 @@ static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
 
 /* Elements of an output must not share memory. Exact for anything but contrived strides, which are refused. */
 static gpul_status gpul__check_output(const char *function, const char *name, const gpul_array *a) {
-    char one[128], two[96];
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], reach = 0;
     int64_t *const all[1] = {strides};
     if (gpul_size(a) <= 1) return GPUL_OK;
@@ -2565,9 +2566,9 @@ static gpul_status gpul__check_output(const char *function, const char *name, co
     for (int32_t k = a->ndim - 1; k >= 0; --k) {
         if (shape[k] == 1) continue;
         if (strides[k] <= reach)
-            return gpul__fail(
-                GPUL_ERROR_OVERLAP, function, "elements of %s, %s with strides %s, may share memory with one another",
-                name, gpul__describe(one, sizeof one, a), gpul__describe_shape(two, sizeof two, a->ndim, a->strides));
+            return gpul__fail(GPUL_ERROR_OVERLAP, function,
+                              "elements of %s, %s with strides %s, may share memory with one another", name,
+                              gpul__describe(a), gpul__describe_shape(0, a->ndim, a->strides));
         reach += (shape[k] - 1) * strides[k];
     }
     return GPUL_OK;
@@ -2910,14 +2911,13 @@ static gpul_status gpul__begin(gpul__scope *scope, const char *function, const g
     const gpul_array *first = NULL;
     gpul_status status = gpul__check_stream(function, "stream", stream);
     for (int32_t k = 0; k < count && status == GPUL_OK; ++k) {
-        char one[128], two[128];
         if (arrays[k] == NULL || arrays[k]->memory != GPUL_MEMORY_DEVICE) continue;
         if (first == NULL) first = arrays[k];
         if (first->device != arrays[k]->device)
             status = gpul__fail(GPUL_ERROR_DEVICE, function,
                                 "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
-                                gpul__describe(one, sizeof one, first), (int)first->device,
-                                gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
+                                gpul__describe(first), (int)first->device, gpul__describe(arrays[k]),
+                                (int)arrays[k]->device);
     }
     return status != GPUL_OK ? status : gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
 }
@@ -2965,13 +2965,12 @@ static gpul_status gpul__check_capture(const char *function, const void *host, g
 /* For the array `a`, or else scratch memory; limit: gpul_memory_limit's, or 0 where CUDA has no more */
 static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, const gpul_array *a, int64_t limit,
                                        int64_t used) {
-    char text[128];
     size_t free_bytes = 0, total = 0;
     gpul__clear_cuda(cudaMemGetInfo(&free_bytes, &total));
     return gpul__fail_with(
         GPUL_ERROR_OUT_OF_MEMORY, scope->function, limit > 0 ? cudaSuccess : cudaErrorMemoryAllocation, scope->device,
         bytes, (int64_t)free_bytes, "%s needs %lld bytes, but %s is %lld on device %d, where gpulite has %lld in use",
-        a == NULL ? "scratch memory" : gpul__describe(text, sizeof text, a), (long long)bytes,
+        a == NULL ? "scratch memory" : gpul__describe(a), (long long)bytes,
         limit > 0 ? "the limit (gpul_memory_limit or GPULITE_MEMORY_LIMIT)" : "free memory",
         limit > 0 ? (long long)limit : (long long)free_bytes, (int)scope->device, (long long)used);
 }
@@ -3139,11 +3138,10 @@ static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_
                                       : cudaHostAlloc(&a.data, (size_t)bytes, cudaHostAllocPortable | flags);
         if (e == cudaSuccess) a.owned = GPUL__OWNED;
         else if (e == cudaErrorMemoryAllocation) {
-            char text[128];
             gpul__clear_cuda(e);
             status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, function, e, scope.device, bytes, 0,
-                                     "%s needs %lld bytes, which %s did not give",
-                                     gpul__describe(text, sizeof text, &a), (long long)bytes, call);
+                                     "%s needs %lld bytes, which %s did not give", gpul__describe(&a), (long long)bytes,
+                                     call);
         } else status = gpul__cuda(e, function, call);
     }
     return gpul__deliver(out, &a, &scope, status);
@@ -3364,13 +3362,12 @@ GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_s
 }
 
 GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array *src, gpul_stream stream) {
-    char text[128];
     gpul_status status = gpul__check_array(__func__, "src", src);
     if (status == GPUL_OK) status = gpul__check_dtype(__func__, dtype);
     if (status != GPUL_OK) return status;
     if (dtype != src->dtype)
         return gpul__fail(GPUL_ERROR_DTYPE, __func__, "host holds %s, but src is %s, and nothing is converted",
-                          gpul_dtype_name(dtype), gpul__describe(text, sizeof text, src));
+                          gpul_dtype_name(dtype), gpul__describe(src));
     return gpul__transfer(__func__, src, NULL, host, stream);
 }
 
@@ -3466,19 +3463,18 @@ static gpul_status gpul__copy(gpul__scope *scope, const gpul_array *dst, const g
 }
 
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream) {
-    char one[128], two[128];
     gpul__scope scope;
     gpul_status status = gpul__check_array(__func__, "dst", dst);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "src", src);
     if (status != GPUL_OK) return status;
     if (dst->dtype != src->dtype)
         return gpul__fail(GPUL_ERROR_DTYPE, __func__, "src has %s, but dst %s, and nothing is converted",
-                          gpul__describe(one, sizeof one, src), gpul__describe(two, sizeof two, dst));
+                          gpul__describe(src), gpul__describe(dst));
     status = gpul__check_same_shape(__func__, "src", src, "dst", dst);
     if (status == GPUL_OK) status = gpul__check_output(__func__, "dst", dst);
     if (status != GPUL_OK) return status;
     if (gpul__overlap(dst, src))
-        return gpul__fail(GPUL_ERROR_OVERLAP, __func__, "dst, %s, overlaps src", gpul__describe(one, sizeof one, dst));
+        return gpul__fail(GPUL_ERROR_OVERLAP, __func__, "dst, %s, overlaps src", gpul__describe(dst));
     const gpul_array *const owner = dst->memory == GPUL_MEMORY_DEVICE ? dst : src; /* of the stream */
     status = gpul__begin(&scope, __func__, &owner, 1, stream);
     if (status != GPUL_OK) return status;
@@ -3654,10 +3650,9 @@ GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *v
  * ------------------------------------------------------------------------------------------------------------------ */
 /* A negative axis counts from the end. */
 static gpul_status gpul__check_axis(const char *function, const char *name, const gpul_array *a, int32_t *axis) {
-    char text[128];
     if (*axis < -a->ndim || *axis >= a->ndim)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis = %d, but %s has %s", (int)*axis, name,
-                          gpul__describe(text, sizeof text, a));
+                          gpul__describe(a));
     if (*axis < 0) *axis += a->ndim;
     return GPUL_OK;
 }
@@ -3733,7 +3728,6 @@ static void gpul__reverse(int32_t ndim, int64_t *shape, int64_t *strides) {
 /* Row-major: merged, a's dimensions are runs walked evenly; each new dimension must divide the run it starts in.
  * Column-major is the same with both shapes reversed. */
 GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape) {
-    char one[128], two[128];
     gpul_array result;
     int64_t run[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], known = 1; /* known: product of shape; 0: it has none */
     int64_t *const all[1] = {strides};
@@ -3756,8 +3750,7 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
     if (status != GPUL_OK) return status;
     if (open >= 0 || known != size)
         return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which do not fill the shape %s%s",
-                          gpul__describe(one, sizeof one, a), (long long)size,
-                          gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim),
+                          gpul__describe(a), (long long)size, gpul__describe_shape(0, shape.ndim, shape.dim),
                           twice ? ": only one dimension may be -1" : "");
     gpul__array_init(&result, a->data, a->dtype, &shape, a->memory, a->device);
     result.stream = a->stream;
@@ -3773,8 +3766,7 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
             return gpul__fail(GPUL_ERROR_SHAPE, __func__,
                               "a has %s with strides that the shape %s cannot express; gpul_copy it into a dense array "
                               "first",
-                              gpul__describe(one, sizeof one, a),
-                              gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
+                              gpul__describe(a), gpul__describe_shape(0, shape.ndim, shape.dim));
         result.strides[at] = strides[last];
         strides[last] *= result.shape[at];
         run[last] /= result.shape[at];
@@ -3793,7 +3785,6 @@ GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a) {
 }
 
 GPUL_API gpul_status gpul_permute(gpul_array *view, const gpul_array *a, const int32_t *axes) {
-    char text[128];
     int32_t at[GPUL_MAX_DIMS] = {-1, -1, -1, -1}; /* the axis of the view that an axis of `a` is */
     const gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
@@ -3804,7 +3795,7 @@ GPUL_API gpul_status gpul_permute(gpul_array *view, const gpul_array *a, const i
         const int32_t axis = axes[k] < 0 ? axes[k] + a->ndim : axes[k];
         if (axis < 0 || axis >= a->ndim)
             return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "axes[%d] = %d, but a has %s", (int)k, (int)axes[k],
-                              gpul__describe(text, sizeof text, a));
+                              gpul__describe(a));
         if (at[axis] >= 0) /* fault: permute-twice */
             return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "axes[%d] = %d, which axes[%d] is already", (int)k,
                               (int)axes[k], (int)at[axis]);
@@ -3817,15 +3808,14 @@ GPUL_API gpul_status gpul_permute(gpul_array *view, const gpul_array *a, const i
 }
 
 GPUL_API gpul_status gpul_expand_dims(gpul_array *view, const gpul_array *a, int32_t axis) {
-    char text[128];
     const gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
     if (a->ndim == GPUL_MAX_DIMS)
         return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, and an array has at most %d dimensions",
-                          gpul__describe(text, sizeof text, a), (int)GPUL_MAX_DIMS);
+                          gpul__describe(a), (int)GPUL_MAX_DIMS);
     if (axis < -a->ndim - 1 || axis > a->ndim)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "axis = %d, but the view of a, %s, has %d axes", (int)axis,
-                          gpul__describe(text, sizeof text, a), (int)a->ndim + 1);
+                          gpul__describe(a), (int)a->ndim + 1);
     if (axis < 0) axis += a->ndim + 1;
     *view = *a;
     view->owned = 0;
@@ -3838,7 +3828,6 @@ GPUL_API gpul_status gpul_expand_dims(gpul_array *view, const gpul_array *a, int
 }
 
 GPUL_API gpul_status gpul_broadcast_to(gpul_array *view, const gpul_array *a, gpul_shape shape) {
-    char one[128], two[128];
     gpul_array result;
     int32_t k;
     gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
@@ -3856,8 +3845,7 @@ GPUL_API gpul_status gpul_broadcast_to(gpul_array *view, const gpul_array *a, gp
     }
     if (k < shape.ndim || a->ndim > shape.ndim)
         return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, which does not broadcast to the shape %s",
-                          gpul__describe(one, sizeof one, a),
-                          gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
+                          gpul__describe(a), gpul__describe_shape(0, shape.ndim, shape.dim));
     if (gpul_size(&result) == 0) result.data = NULL;
     *view = result;
     return GPUL_OK;
@@ -4842,17 +4830,17 @@ static int32_t gpul__written(char *to, size_t size, const char *text, int32_t k,
 }
 
 /* "argument 2 (&x)" */
-static const char *gpul__argument_name(char *to, size_t size, const gpul__call *call, int32_t k) {
+static const char *gpul__argument_name(const gpul__call *call, int32_t k) {
+    gpul__text to = {gpul__piece(), GPUL__PIECE, 0};
     char written[48];
+    gpul__append(&to, "argument %d", (int)k + 1);
     if (gpul__written(written, sizeof written, call->written, 5 + k, 5 + call->count))
-        (void)snprintf(to, size, "argument %d (%s)", (int)k + 1, written);
-    else (void)snprintf(to, size, "argument %d", (int)k + 1);
-    return to;
+        gpul__append(&to, " (%s)", written);
+    return to.text;
 }
 
 /* An array fits the kernel's parameter. */
 static gpul_status gpul__check_argument(const char *function, const char *name, const gpul__argument *argument) {
-    char text[128], strides[96];
     const gpul_array *const a = argument->array;
     const int32_t view = argument->ndim > 0; /* which counts its strides in elements of the dtype */
     gpul_status status = gpul__check_array(function, name, a);
@@ -4860,34 +4848,32 @@ static gpul_status gpul__check_argument(const char *function, const char *name, 
     if ((argument->dtypes & 1 << a->dtype) == 0) { /* fault: launch-dtype */
         int32_t d = GPUL_F32;
         while ((argument->dtypes & 1 << d) == 0) ++d;
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the kernel takes %s%s", name,
-                          gpul__describe(text, sizeof text, a), gpul_dtype_name(d),
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the kernel takes %s%s", name, gpul__describe(a),
+                          gpul_dtype_name(d),
                           d == GPUL_F16 && (argument->dtypes & 1 << GPUL_BF16) != 0 ? " or bfloat16" : "");
     }
     if (view ? (size_t)argument->bytes != gpul_dtype_size(a->dtype) : gpul_nbytes(a) % argument->bytes != 0)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, %s the kernel's elements of %d bytes", name,
-                          gpul__describe(text, sizeof text, a),
-                          view ? "but a view of it cannot have" : "no multiple of", (int)argument->bytes);
+                          gpul__describe(a), view ? "but a view of it cannot have" : "no multiple of",
+                          (int)argument->bytes);
     if ((uintptr_t)a->data % (uintptr_t)argument->align != 0)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "%s has data = %p, which is not aligned to the %d bytes of the kernel's elements", name,
                           a->data, (int)argument->align);
     if (view && a->ndim != argument->ndim)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "%s is %s, but the kernel takes a gpul_view of ndim = %d", name,
-                          gpul__describe(text, sizeof text, a), (int)argument->ndim);
+                          gpul__describe(a), (int)argument->ndim);
     if (!view && !gpul_is_contiguous(a, GPUL_ORDER_C) && !gpul_is_contiguous(a, GPUL_ORDER_F)) /* fault: launch-gaps */
         return gpul__fail(GPUL_ERROR_SHAPE, function,
                           "%s, %s with strides %s, is not contiguous, and the kernel's pointer knows no strides: let "
                           "it take a gpul_view<T, %d>, or gpul_copy to a dense array",
-                          name, gpul__describe(text, sizeof text, a),
-                          gpul__describe_shape(strides, sizeof strides, a->ndim, a->strides), (int)a->ndim);
+                          name, gpul__describe(a), gpul__describe_shape(0, a->ndim, a->strides), (int)a->ndim);
     return GPUL_OK;
 }
 
 /* A pointer that the GPU can reach, as far as the CUDA runtime knows. */
 static gpul_status gpul__check_pointer(const char *function, const gpul__call *call, int32_t k, int32_t device) {
     struct cudaPointerAttributes attributes = GPUL_ZERO;
-    char name[80];
     void *pointer;
     int32_t pageable = 0;
     memcpy(&pointer, call->values[k], sizeof pointer);
@@ -4900,7 +4886,7 @@ static gpul_status gpul__check_pointer(const char *function, const gpul__call *c
     return gpul__fail(GPUL_ERROR_MEMORY, function,
                       "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach: pass a gpul_array "
                       "(gpul_to_device makes one)",
-                      gpul__argument_name(name, sizeof name, call, k), pointer);
+                      gpul__argument_name(call, k), pointer);
 }
 
 /* Finds the limit that a launch broke: of the device, or of the kernel. */
@@ -4954,7 +4940,7 @@ static gpul_status gpul__launch_refused(cudaError_t e, const char *function, con
 }
 
 GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
-    char function[80] = "GPUL_LAUNCH(", name[80], other[80];
+    char function[80] = "GPUL_LAUNCH(";
     cudaLaunchConfig_t config = GPUL_ZERO;
     cudaLaunchAttribute cooperative = GPUL_ZERO;
     unsigned *const grid[3] = {&config.gridDim.x, &config.gridDim.y, &config.gridDim.z};
@@ -4972,29 +4958,27 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     for (int32_t k = 0; k < call->count; ++k) {
         const gpul__argument *const argument = &call->arguments[k];
         if (argument->kind == GPUL__ARGUMENT_LOST && argument->number == 0)
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                              "%s = %g, which the kernel's parameter, %sint%d_t, does not hold",
-                              gpul__argument_name(name, sizeof name, call, k), argument->real,
-                              argument->align ? "" : "u", (int)argument->bytes * 8);
+            return gpul__fail(
+                GPUL_ERROR_ARGUMENT, function, "%s = %g, which the kernel's parameter, %sint%d_t, does not hold",
+                gpul__argument_name(call, k), argument->real, argument->align ? "" : "u", (int)argument->bytes * 8);
         if (argument->kind == GPUL__ARGUMENT_LOST) /* fault: launch-narrows */
             return gpul__fail(
                 GPUL_ERROR_ARGUMENT, function, "%s = %s%llu, which the kernel's parameter, %sint%d_t, does not hold",
-                gpul__argument_name(name, sizeof name, call, k), argument->negative ? "-" : "",
+                gpul__argument_name(call, k), argument->negative ? "-" : "",
                 argument->negative ? 0 - (unsigned long long)argument->number : (unsigned long long)argument->number,
                 argument->align ? "" : "u", (int)argument->bytes * 8);
         if (argument->kind != GPUL__ARGUMENT_ARRAY) continue;
         gpul__handling = 1; /* names take time: once with none and nobody told, and once more for the message */
         status = gpul__check_argument(function, "", argument);
         gpul__handling = handling; /* fault: launch-handler */
-        if (status != GPUL_OK)
-            return gpul__check_argument(function, gpul__argument_name(name, sizeof name, call, k), argument);
+        if (status != GPUL_OK) return gpul__check_argument(function, gpul__argument_name(call, k), argument);
         if (argument->array->memory != GPUL_MEMORY_DEVICE) continue;
         if (at < 0) at = k;
         first = call->arguments[at].array;
         if (first->device != argument->array->device)
             return gpul__fail(GPUL_ERROR_DEVICE, function, "%s is on device %d and %s on device %d: gpul_copy one over",
-                              gpul__argument_name(other, sizeof other, call, at), (int)first->device,
-                              gpul__argument_name(name, sizeof name, call, k), (int)argument->array->device);
+                              gpul__argument_name(call, at), (int)first->device, gpul__argument_name(call, k),
+                              (int)argument->array->device);
     }
     status = gpul__begin(&scope, function, &first, first != NULL, call->stream); /* fault: launch-device */
     if (status != GPUL_OK) return status;
@@ -5341,13 +5325,13 @@ static gpul_status gpul__fail_array(gpul_status status, const char *function, co
 static gpul_status gpul__fail_array(gpul_status status, const char *function, const char *name, const gpul_array *a,
                                     const char *format, ...) {
     const int32_t of_dtype = status == GPUL_ERROR_DTYPE;
-    char text[128], rest[384];
+    char rest[384];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(rest, sizeof rest, format, arguments);
     va_end(arguments);
     return gpul__fail(status, function, "%s %s %s%s", name, of_dtype ? "is" : "has",
-                      of_dtype ? gpul_dtype_name(a->dtype) : gpul__describe(text, sizeof text, a), rest);
+                      of_dtype ? gpul_dtype_name(a->dtype) : gpul__describe(a), rest);
 }
 
 /* An array from the caller, of `dtype` unless that is 0; `must` and `why` stand around it in the message. */
@@ -5418,7 +5402,6 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
                                    const gpul__output_value *outs, int32_t n_outs, const gpul__input_value *in,
                                    int32_t n_in) {
     const gpul_array *const first = outs[0].array;
-    char text[128];
     int64_t *strides[GPUL__OPERANDS];
     for (int32_t i = 0; i < n_in + n_outs; ++i) strides[i] = args->strides[i <= n_in ? i : 3 + i - n_in];
     for (int32_t i = 0; i < n_in; ++i) { /* NumPy's broadcasting: aligned at the last dimension, 1 stretches */
@@ -5432,7 +5415,7 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
         }
         if (!fits)
             return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], a, ", which does not broadcast to %s's %s",
-                                    outs[0].name, gpul__describe(text, sizeof text, first));
+                                    outs[0].name, gpul__describe(first));
     }
     for (int32_t k = 0; k < n_outs; ++k) {
         const gpul_array *const out = outs[k].array;
@@ -5445,10 +5428,8 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
         for (int32_t i = 0; i < n_in; ++i) {
             const gpul_array *const a = in[i].array;
             if (!in[i].is_scalar && gpul__overlap(out, a) && !gpul__same_elements(out, a)) {
-                char other[128];
                 return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s, %s, overlaps %s, %s, without being it",
-                                  outs[k].name, gpul__describe(text, sizeof text, out), names[i],
-                                  gpul__describe(other, sizeof other, a));
+                                  outs[k].name, gpul__describe(out), names[i], gpul__describe(a));
             }
         }
         if (k == 0) continue;
@@ -5860,7 +5841,6 @@ static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduc
 static gpul_status gpul__broadcast_inputs(const char *function, const char *const *names, gpul_array *common,
                                           int64_t (*strides)[GPUL_MAX_DIMS], const gpul__input_value *in,
                                           int32_t n_in) {
-    char text[128];
     int64_t n = 1;
     memset(common, 0, sizeof *common);
     common->memory = GPUL_MEMORY_DEVICE;
@@ -5876,7 +5856,7 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
             if (common->shape[d] != 1 && common->shape[d] != a->shape[k])
                 return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], a,
                                         ", which does not broadcast with the shape %s of the inputs before it",
-                                        gpul__describe(text, sizeof text, common));
+                                        gpul__describe(common));
             common->shape[d] = a->shape[k];
             common->strides[d] += a->strides[k];
             strides[i][d] = a->strides[k];
@@ -5884,7 +5864,7 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
     for (int32_t d = 0; d < common->ndim; ++d)
         if (common->shape[d] > 0 && !gpul__multiply(n, common->shape[d], &n))
             return gpul__fail(GPUL_ERROR_OVERFLOW, function, "the inputs broadcast to %s, beyond 2^63 elements",
-                              gpul__describe(text, sizeof text, common));
+                              gpul__describe(common));
     return GPUL_OK;
 }
 
@@ -5900,7 +5880,6 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     const gpul_array *arrays[4];
     const char *all_names[4], *const x_name = n_in == 1 ? names[0] : "what the inputs broadcast to";
     gpul_status status = GPUL_OK;
-    char text[128];
     const int32_t operands = reducer->several ? 1 + n_in : 1, all = axis == GPUL_ALL_AXES;
     int64_t from[4][GPUL_MAX_DIMS]; /* x's strides, and those of several inputs */
     int64_t *reduce[4] = {args.x_reduce, NULL, NULL, NULL}, *outer[5] = {args.x_outer, NULL, NULL, NULL, NULL};
@@ -5936,7 +5915,6 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     if (all && args.outputs != 1)
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out, ", but the result is one element");
     if (!all) {
-        char other[96];
         int64_t left[GPUL_MAX_DIMS];
         const int32_t ndim = x.ndim - 1;
         for (int32_t i = 0; i < ndim; ++i) left[i] = x.shape[i < axis ? i : i + 1];
@@ -5944,8 +5922,8 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         if (result.ndim != ndim || memcmp(result.shape, left, (size_t)ndim * sizeof left[0]) != 0)
             return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out,
                                     ", but %s has %s and axis %d goes away, so that it must have %s", x_name,
-                                    gpul__describe(text, sizeof text, &x), (int)axis,
-                                    gpul__describe_shape(other, sizeof other, ndim + (left[ndim] > 0), left));
+                                    gpul__describe(&x), (int)axis,
+                                    gpul__describe_shape(0, ndim + (left[ndim] > 0), left));
     }
     arrays[0] = out;
     all_names[0] = "out";
@@ -6111,7 +6089,6 @@ static gpul_status gpul__dot_or_gemv(const char *function, int32_t op, const cha
     const int32_t last = op == GPUL__DOT ? 0 : 1; /* x's dimension that meets y */
     gpul__reduce_problem args;
     gpul__scope scope;
-    char text[128];
     gpul_status status = gpul__check_arrays(function, names, arrays, 3);
     if (status == GPUL_OK && op == GPUL__GEMV) status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
@@ -6128,12 +6105,12 @@ static gpul_status gpul__dot_or_gemv(const char *function, int32_t op, const cha
                                 last == 0 ? "vector" : "matrix");
     if (y->ndim != 1 || y->shape[0] != x->shape[last])
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[2], y, ", but %s %s needs (%lld)", names[1],
-                                gpul__describe(text, sizeof text, x), (long long)x->shape[last]);
+                                gpul__describe(x), (long long)x->shape[last]);
     if (last == 0 && gpul_size(out) != 1)
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[0], out, ", but the result is one element");
     if (last == 1 && (out->ndim != 1 || out->shape[0] != x->shape[0]))
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[0], out, ", but %s %s needs (%lld)", names[1],
-                                gpul__describe(text, sizeof text, x), (long long)x->shape[0]);
+                                gpul__describe(x), (long long)x->shape[0]);
     status = gpul__check_apart(function, names, arrays, 3);
     const gpul__reducer *const reducer = gpul__find_reducer(op, x->dtype);
     if (status == GPUL_OK && reducer == NULL) status = gpul__left_out(function, last == 0 ? "reduce" : "gemv");
@@ -6446,17 +6423,16 @@ static gpul_status gpul__check_product(const char *function, const gpul_array *C
     const int32_t ndim = A->ndim > B->ndim ? A->ndim : B->ndim;
     const int64_t *const a = A->shape + A->ndim - 2, *const b = B->shape + B->ndim - 2;
     int64_t want[GPUL_MAX_DIMS];
-    char text[96], other[96], shape[96];
     if (b[0] != a[1])
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, "B", B, ", but A %s needs %lld rows in it",
-                                gpul__describe(text, sizeof text, A), (long long)a[1]);
+                                gpul__describe(A), (long long)a[1]);
     for (int32_t k = 0; k < ndim - 2; ++k) {
         const int32_t of_a = gpul__stack_dim(A, ndim, k), of_b = gpul__stack_dim(B, ndim, k);
         const int64_t x = of_a < 0 ? 1 : A->shape[of_a], y = of_b < 0 ? 1 : B->shape[of_b];
         if (x != y && x != 1 && y != 1) /* fault: batch-broadcast */
             return gpul__fail_array(GPUL_ERROR_SHAPE, function, "A", A,
                                     ", B has %s: %lld matrices of A cannot meet %lld of B (as many, or 1)",
-                                    gpul__describe(text, sizeof text, B), (long long)x, (long long)y);
+                                    gpul__describe(B), (long long)x, (long long)y);
         want[k] = x == 1 ? y : x;
     }
     want[ndim - 2] = a[0];
@@ -6464,16 +6440,14 @@ static gpul_status gpul__check_product(const char *function, const gpul_array *C
     int32_t same = C->ndim == ndim;
     for (int32_t k = 0; k < ndim && same; ++k) same = C->shape[k] == want[k];
     if (same) return GPUL_OK;
-    return gpul__fail_array(GPUL_ERROR_SHAPE, function, "C", C, ", but A %s and B %s need %s",
-                            gpul__describe(text, sizeof text, A), gpul__describe(other, sizeof other, B),
-                            gpul__describe_shape(shape, sizeof shape, ndim, want));
+    return gpul__fail_array(GPUL_ERROR_SHAPE, function, "C", C, ", but A %s and B %s need %s", gpul__describe(A),
+                            gpul__describe(B), gpul__describe_shape(0, ndim, want));
 }
 
 /* What gpul_gemm_ex takes beside the matrices */
 static gpul_status gpul__check_gemm_options(const char *function, const gpul_array *C,
                                             const gpul_gemm_options *options) {
     const gpul_array *const bias = options->bias;
-    char text[96];
     if (options->math < GPUL_MATH_IEEE || options->math > GPUL_MATH_EMULATED) /* fault: matmul-math-unknown */
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->math is %d, which is no GPUL_MATH_*",
                           (int)options->math);
@@ -6493,7 +6467,7 @@ static gpul_status gpul__check_gemm_options(const char *function, const gpul_arr
                                 C->dtype == GPUL_F16 || C->dtype == GPUL_BF16 ? " or float32" : "");
     if (bias->ndim != 1 || bias->shape[0] != C->shape[C->ndim - 1])
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, "options->bias", bias,
-                                ", but C %s needs (%lld), one for each column", gpul__describe(text, sizeof text, C),
+                                ", but C %s needs (%lld), one for each column", gpul__describe(C),
                                 (long long)C->shape[C->ndim - 1]);
     return GPUL_OK;
 }
