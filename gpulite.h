@@ -2393,6 +2393,20 @@ static const char *gpul__describe_shape(gpul_dtype dtype, int32_t ndim, const in
 }
 static const char *gpul__describe(const gpul_array *a) { return gpul__describe_shape(a->dtype, a->ndim, a->shape); }
 
+/* An array's dtype or shape is wrong: "x is float32", or "x has float32 (3, 4)", and what the format adds. */
+GPUL__PRINTF(5, 6)
+static gpul_status gpul__fail_array(gpul_status status, const char *function, const char *name, const gpul_array *a,
+                                    const char *format, ...) {
+    const int32_t of_dtype = status == GPUL_ERROR_DTYPE;
+    char rest[384];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(rest, sizeof rest, format, arguments);
+    va_end(arguments);
+    return gpul__fail(status, function, "%s %s %s%s", name, of_dtype ? "is" : "has",
+                      of_dtype ? gpul_dtype_name(a->dtype) : gpul__describe(a), rest);
+}
+
 static gpul_status gpul__check_dtype(const char *function, gpul_dtype dtype) {
     if (gpul_dtype_size(dtype) != 0) return GPUL_OK;
     return gpul__fail(GPUL_ERROR_DTYPE, function, "dtype = %d is no dtype", (int)dtype);
@@ -2428,8 +2442,8 @@ static gpul_status gpul__check_shape(const char *function, gpul_dtype dtype, con
 static gpul_status gpul__check_same_shape(const char *function, const char *name, const gpul_array *a,
                                           const char *other, const gpul_array *b) {
     if (a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0) return GPUL_OK;
-    return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but %s has %s: they must be of one shape", name,
-                      gpul__describe(a), other, gpul__describe(b));
+    return gpul__fail_array(GPUL_ERROR_SHAPE, function, name, a, ", but %s has %s: they must be of one shape", other,
+                            gpul__describe(b));
 }
 
 /* An array from the caller: made by gpulite and not damaged since. */
@@ -3749,9 +3763,9 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
     if (open < 0) status = gpul__check_shape(__func__, a->dtype, &shape);
     if (status != GPUL_OK) return status;
     if (open >= 0 || known != size)
-        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which do not fill the shape %s%s",
-                          gpul__describe(a), (long long)size, gpul__describe_shape(0, shape.ndim, shape.dim),
-                          twice ? ": only one dimension may be -1" : "");
+        return gpul__fail_array(GPUL_ERROR_SHAPE, __func__, "a", a, ", %lld elements, which do not fill the shape %s%s",
+                                (long long)size, gpul__describe_shape(0, shape.ndim, shape.dim),
+                                twice ? ": only one dimension may be -1" : "");
     gpul__array_init(&result, a->data, a->dtype, &shape, a->memory, a->device);
     result.stream = a->stream;
     result.stream_number = a->stream_number;
@@ -3763,10 +3777,10 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
         const int32_t at = shape.order == GPUL_ORDER_F ? k : result.ndim - 1 - k;
         if (run[last] == 1 && last > 0 && result.shape[at] > 1) --last;
         if (run[last] % result.shape[at] != 0)
-            return gpul__fail(GPUL_ERROR_SHAPE, __func__,
-                              "a has %s with strides that the shape %s cannot express; gpul_copy it into a dense array "
-                              "first",
-                              gpul__describe(a), gpul__describe_shape(0, shape.ndim, shape.dim));
+            return gpul__fail_array(
+                GPUL_ERROR_SHAPE, __func__, "a", a,
+                " with strides that the shape %s cannot express; gpul_copy it into a dense array first",
+                gpul__describe_shape(0, shape.ndim, shape.dim));
         result.strides[at] = strides[last];
         strides[last] *= result.shape[at];
         run[last] /= result.shape[at];
@@ -3811,8 +3825,8 @@ GPUL_API gpul_status gpul_expand_dims(gpul_array *view, const gpul_array *a, int
     const gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
     if (a->ndim == GPUL_MAX_DIMS)
-        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, and an array has at most %d dimensions",
-                          gpul__describe(a), (int)GPUL_MAX_DIMS);
+        return gpul__fail_array(GPUL_ERROR_SHAPE, __func__, "a", a, ", and an array has at most %d dimensions",
+                                GPUL_MAX_DIMS);
     if (axis < -a->ndim - 1 || axis > a->ndim)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "axis = %d, but the view of a, %s, has %d axes", (int)axis,
                           gpul__describe(a), (int)a->ndim + 1);
@@ -3844,8 +3858,8 @@ GPUL_API gpul_status gpul_broadcast_to(gpul_array *view, const gpul_array *a, gp
         if (n != 1 && n != shape.dim[k]) break;
     }
     if (k < shape.ndim || a->ndim > shape.ndim)
-        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, which does not broadcast to the shape %s",
-                          gpul__describe(a), gpul__describe_shape(0, shape.ndim, shape.dim));
+        return gpul__fail_array(GPUL_ERROR_SHAPE, __func__, "a", a, ", which does not broadcast to the shape %s",
+                                gpul__describe_shape(0, shape.ndim, shape.dim));
     if (gpul_size(&result) == 0) result.data = NULL;
     *view = result;
     return GPUL_OK;
@@ -5317,21 +5331,6 @@ GPUL_API void gpul_range_pop(void) {
 #ifndef GPULITE_NO_KERNELS
 static gpul_status gpul__left_out(const char *function, const char *family) {
     return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "the %s kernels were left out of this build", family);
-}
-
-/* An array's dtype or shape is wrong: "x is float32", or "x has float32 (3, 4)", and what the format adds. */
-static gpul_status gpul__fail_array(gpul_status status, const char *function, const char *name, const gpul_array *a,
-                                    const char *format, ...) GPUL__PRINTF(5, 6);
-static gpul_status gpul__fail_array(gpul_status status, const char *function, const char *name, const gpul_array *a,
-                                    const char *format, ...) {
-    const int32_t of_dtype = status == GPUL_ERROR_DTYPE;
-    char rest[384];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(rest, sizeof rest, format, arguments);
-    va_end(arguments);
-    return gpul__fail(status, function, "%s %s %s%s", name, of_dtype ? "is" : "has",
-                      of_dtype ? gpul_dtype_name(a->dtype) : gpul__describe(a), rest);
 }
 
 /* An array from the caller, of `dtype` unless that is 0; `must` and `why` stand around it in the message. */
