@@ -2936,7 +2936,7 @@ static gpul_status gpul__begin(gpul__scope *scope, const char *function, const g
     return status != GPUL_OK ? status : gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
 }
 
-/* Whether the stream is being captured; where that is not known, a yes and an error. */
+/* Whether the stream is being captured; where that is not known, a yes, and an error unless function is NULL. */
 static gpul_status gpul__is_captured(const char *function, gpul_stream stream, int32_t *captured) {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
@@ -2946,13 +2946,6 @@ static gpul_status gpul__is_captured(const char *function, gpul_stream stream, i
         return gpul__cuda(e, function, "cudaStreamIsCapturing");
     gpul__clear_cuda(e);
     return GPUL_OK;
-}
-
-/* 1 when nothing may wait for the stream. A query that fails is taken for a yes: waiting would fail as well. */
-static int32_t gpul__capturing(gpul_stream stream) {
-    int32_t captured;
-    (void)gpul__is_captured(NULL, stream, &captured);
-    return captured;
 }
 
 /* What a capture cannot hold: calls that wait (host = NULL), and copies of pageable memory, which a graph would read
@@ -2999,10 +2992,12 @@ static cudaError_t gpul__allocate(void **out, int64_t bytes, const gpul__scope *
 static gpul_status gpul__device_memory(void **out, int32_t *owned, int64_t bytes, const gpul__scope *scope,
                                        gpul_stream stream, const gpul_array *a) {
     gpul__device_state *const state = scope->state;
-    const int32_t pooled = state->pool != NULL, captured = pooled && stream != NULL && gpul__capturing(stream);
+    const int32_t pooled = state->pool != NULL;
+    int32_t captured = 0;
     void *pointer = NULL;
     int64_t used = 0;
     const char *call = pooled ? "cudaMallocFromPoolAsync" : "cudaMalloc";
+    if (pooled && stream != NULL) (void)gpul__is_captured(NULL, stream, &captured); /* unknown: waiting fails, too */
     *owned = captured ? GPUL__OWNED_BY_GRAPH : pooled ? GPUL__OWNED_BY_POOL : GPUL__OWNED;
     if (!captured && !gpul__account(state, bytes, &used)) /* fault: graph-memory */
         return gpul__out_of_memory(scope, bytes, a, gpul__atomic_load(&state->limit), used);
