@@ -4966,16 +4966,15 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     if (call->kernel == NULL) return gpul__null(function, "kernel");
     for (int32_t k = 0; k < call->count; ++k) {
         const gpul__argument *const argument = &call->arguments[k];
-        if (argument->kind == GPUL__ARGUMENT_LOST && argument->number == 0)
+        if (argument->kind == GPUL__ARGUMENT_LOST) { /* fault: launch-narrows */
+            gpul__text number = {gpul__piece(), GPUL__PIECE, 0};
+            if (argument->number == 0) gpul__append(&number, "%g", argument->real);
+            else if (argument->negative) gpul__append(&number, "%lld", (long long)argument->number);
+            else gpul__append(&number, "%llu", (unsigned long long)argument->number);
             return gpul__fail(
-                GPUL_ERROR_ARGUMENT, function, "%s = %g, which the kernel's parameter, %sint%d_t, does not hold",
-                gpul__argument_name(call, k), argument->real, argument->align ? "" : "u", (int)argument->bytes * 8);
-        if (argument->kind == GPUL__ARGUMENT_LOST) /* fault: launch-narrows */
-            return gpul__fail(
-                GPUL_ERROR_ARGUMENT, function, "%s = %s%llu, which the kernel's parameter, %sint%d_t, does not hold",
-                gpul__argument_name(call, k), argument->negative ? "-" : "",
-                argument->negative ? 0 - (unsigned long long)argument->number : (unsigned long long)argument->number,
-                argument->align ? "" : "u", (int)argument->bytes * 8);
+                GPUL_ERROR_ARGUMENT, function, "%s = %s, which the kernel's parameter, %sint%d_t, does not hold",
+                gpul__argument_name(call, k), number.text, argument->align ? "" : "u", (int)argument->bytes * 8);
+        }
         if (argument->kind != GPUL__ARGUMENT_ARRAY) continue;
         gpul__handling = 1; /* names take time: once with none and nobody told, and once more for the message */
         status = gpul__check_argument(function, "", argument);
