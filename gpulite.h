@@ -867,8 +867,7 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
  * out's, or that of the input, as a Python number does in NumPy 2: rounded for floats; for integers it has to be one of
  * the dtype's values (else ARGUMENT). An i64 beyond 2^53 passes as an array of one element. */
 
-/* A number in an array's place: owns nothing, has no dtype, is only an input, of these functions and of operations made
- * by GPUL_ELEMENTWISE. GPUL_SCALAR(value) is the address of one, and for the call that it stands in. */
+/* That number, which owns nothing and has no dtype. GPUL_SCALAR(value) is the address of one, for the call it is in. */
 GPUL_API gpul_array gpul_scalar_array(double value);
 #ifdef __cplusplus
 static inline const gpul_array *gpul__address_of(const gpul_array &array) { return &array; }
@@ -1134,10 +1133,7 @@ typedef struct gpul_gemm_options {
  * that has 16 bits. It is added, with rounding, in the type that is computed in, the activation is taken in that type,
  * and C's dtype is rounded to last. ReLU keeps NaN and makes 0 of -0. GELU is of the formula with tanh, as cuBLASLt's
  * and PyTorch's approximate='tanh', within 4 u |x|, or the smallest number, of its value (u: gpul_gemm's); -0 for
- * -infinity. All of it has the same bits on every
- * GPU and the stand-in, if the sums have.
- *
- * The options are 16 bytes: math and activation, of 4 each, and the pointer to bias.
+ * -infinity. All of it has the same bits on every GPU and the stand-in, if the sums have.
  *
  * Errors: gpul_gemm's; also ARGUMENT (options->math is no GPUL_MATH_*, options->activation no GPUL_ACTIVATION_*), DTYPE
  * (matrices that are not float32, with another mode than IEEE; bias), SHAPE (bias), OVERLAP (C overlaps bias),
