@@ -260,16 +260,14 @@ static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params..
 }
 
 #if !defined(GPULITE_CPU_STANDIN) && CUDART_VERSION >= 12010
-/* A function of the driver, found by the runtime, which `known` keeps; NULL: the driver has none of that version. */
-static inline cudaError_t gpul__find_driver(const char *symbol, unsigned version, std::atomic<void *> *known,
-                                            void **found) {
+/* A function of the driver, found by the runtime, as CUDA 12.0 has it, which `known` keeps; NULL: there is none. */
+static inline cudaError_t gpul__find_driver(const char *symbol, std::atomic<void *> *known, void **found) {
     *found = known->load(std::memory_order_relaxed);
     if (*found) return cudaSuccess;
     cudaDriverEntryPointQueryResult result;
 #if CUDART_VERSION >= 12050
-    const cudaError_t e = cudaGetDriverEntryPointByVersion(symbol, found, version, cudaEnableDefault, &result);
+    const cudaError_t e = cudaGetDriverEntryPointByVersion(symbol, found, 12000, cudaEnableDefault, &result);
 #else
-    (void)version;
     const cudaError_t e = cudaGetDriverEntryPoint(symbol, found, cudaEnableDefault, &result);
 #endif
     if (e != cudaSuccess || result != cudaDriverEntryPointSuccess) *found = NULL;
@@ -4182,7 +4180,7 @@ extern "C" int32_t gpul__fill_words(void *out, uint64_t bits, int64_t n, int32_t
     static std::atomic<void *> known[2];
     const unsigned long long at = uintptr_t(out);
     void *found;
-    if (gpul__find_driver(bytes == 2 ? "cuMemsetD16Async" : "cuMemsetD32Async", 12000, &known[bytes == 2], &found) !=
+    if (gpul__find_driver(bytes == 2 ? "cuMemsetD16Async" : "cuMemsetD32Async", &known[bytes == 2], &found) !=
         cudaSuccess)
         cudaGetLastError();
     if (!found) return 0;
@@ -11777,7 +11775,7 @@ typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
 static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     static std::atomic<void *> known;
     void *found;
-    const cudaError_t e = gpul__find_driver("cuTensorMapEncodeTiled", 12000, &known, &found);
+    const cudaError_t e = gpul__find_driver("cuTensorMapEncodeTiled", &known, &found);
     *encoder = reinterpret_cast<gpul__tensor_encoder>(found);
     return int32_t(e);
 }
