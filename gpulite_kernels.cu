@@ -11064,9 +11064,8 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
     const int32_t of_a = gpul__gemm_singles(plan, p->dtype, p->a_col == 1, plan->a_vector),
                   of_b = gpul__gemm_singles(plan, p->dtype, p->b_row == 1, plan->b_vector);
     /* 16-bit types take the kernel for short K wherever it can: see gpul__gemm_multiplies */
-    const bool plain = !p->bias && !p->activation, short_alone = gpul__bytes_of(p->dtype) == 2 && !plan->mma && plain &&
-                                                                 part > 0 &&
-                                                                 part <= int(gpul__gemm_short<gpul__gemm_16>::kSteps);
+    const bool plain = !p->bias && !p->activation, halves = gpul__bytes_of(p->dtype) == 2 && !plan->mma;
+    const bool short_alone = halves && plain && part > 0 && part <= int(gpul__gemm_short<gpul__gemm_16>::kSteps);
     double least = 1e300;
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
