@@ -193,11 +193,13 @@ $B/cudart.o: tests/cpu/cudart.cpp $B/commands
 $B/cudart_watched.o: tests/cpu/cudart.cpp $B/commands
 	$(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) -DSTANDIN_WATCH -c -o $@ $<
 
+# An example has the implementation in it, for its one command. Here it is compiled once: as if each had it already.
+ONCE := -DGPULITE_IMPLEMENTATION_DONE
 $B/examples/%.o: examples/%.c $B/commands
-	$(COMPILE_C) -c -o $@ $<
+	$(COMPILE_C) $(ONCE) -c -o $@ $<
 $B/examples/%.o: examples/%.cu $B/commands
-	$(COMPILE_CU) -c -o $@ $<
-$B/examples/%: $B/examples/%.o $(KERNELS)
+	$(COMPILE_CU) $(ONCE) -c -o $@ $<
+$B/examples/%: $B/examples/%.o $B/tests/gpulite_impl.o $(KERNELS)
 	$(LINK) -o $@ $^ $(LIBS)
 
 $B/tests/%.o: tests/%.c $B/commands

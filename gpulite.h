@@ -6796,7 +6796,7 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
     if (status == GPUL_OK && b.options.flush_l2)
         status = gpul__attribute(__func__, &l2, cudaDevAttrL2CacheSize, scope.device);
     const int64_t room = 2 * b.options.repeat; /* of a column: see gpul__benchmark_samples */
-    b.cpu = (double *)malloc((size_t)room * 4 * sizeof(double));
+    if (status == GPUL_OK) b.cpu = (double *)malloc((size_t)room * 4 * sizeof(double));
     if (status == GPUL_OK && b.cpu == NULL)
         status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, __func__, cudaSuccess, -1, room * 32, 0,
                                  "options->repeat = %lld samples take %lld bytes of host memory",
@@ -6897,7 +6897,7 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
                       "a roof is measured with gpulite_kernels.cu, which GPULITE_NO_KERNELS leaves out");
 #else
     gpul__roof_work work = GPUL_ZERO;
-    gpul_device info;
+    gpul_device info = GPUL_ZERO;
     gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
     const int32_t handling = gpul__handling;
