@@ -412,7 +412,8 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  * gpul_stream_create makes by default. With non-blocking streams, order it yourself (gpul_stream_wait). A stream that
  * gpul_stream_destroy has ended is no danger, nor is another thread's cudaStreamPerThread: gpul_free then waits for the
  * device. Free the arrays of a stream before that if you end it in another way, or if more than some 1000 streams are
- * alive, of which some are not known any more.
+ * alive, of which some are not known any more. Synchronize cudaStreamPerThread before its thread ends: CUDA's own end
+ * of that stream may wait for ever while it has work (seen with driver 580, beside other processes on the GPU).
  *
  * What is found out about a device once, memory pools among it, is kept: do not use a device after cudaDeviceReset.
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -1075,9 +1076,10 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  *
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 1024 tiles of 64 x 64 with K
  * above 64, at most some 2048 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
- * each of A and B that does not begin, or whose lines do not, at a multiple of 16 bytes; at most 64 MB for parts of K;
- * and 128 KB a multiprocessor where those are longer than 8192. For a stack, what one product takes, or up to 64 MB
- * for copies and as much for parts, and the copy of an operand that all its products share. */
+ * each of A and B that does not begin, or whose lines do not, at a multiple of 16 bytes, its lines filled up to a
+ * multiple of 64 elements; at most 64 MB for parts of K; and 128 KB a multiprocessor where those are longer than 8192.
+ * For a stack, what one product takes, or up to 64 MB for copies and as much for parts, and the copy of an operand that
+ * all its products share. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);

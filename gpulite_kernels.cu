@@ -11411,9 +11411,6 @@ static inline double gpul__copies_time(const gpul__gemm_plan *plan, const gpul__
     return bytes > 0 ? 5000 + bytes / 1370 : 0;
 }
 
-/* The pitch of a copy of 16-bit elements: lines begin at multiples of 128 bytes, short ones at multiples of 16 */
-static inline int64_t gpul__copy_pitch(int64_t dense) { return gpul__round_up(dense, dense < 64 ? 8 : 64); }
-
 /* Copies of A and B, of so many bytes, behind what else is in scratch memory */
 static void gpul__add_copies(gpul__gemm_plan *plan, int64_t a_bytes, int64_t b_bytes) {
     plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
@@ -11441,7 +11438,7 @@ static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, c
         int64_t pitch[2], bytes[2];
         if ((copied & 1 && vector[0] == 8) || (copied & 2 && vector[1] == 8)) continue;
         for (int i = 0; i < 2; ++i) {
-            pitch[i] = copied >> i & 1 ? gpul__copy_pitch(x[i].dense) : 0;
+            pitch[i] = copied >> i & 1 ? gpul__round_up(x[i].dense, 64) : 0;
             bytes[i] = x[i].rows * pitch[i] * 2;
         }
         gpul__gemm_plan next = before;
@@ -11477,8 +11474,8 @@ static double gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
     bool copy_a = !gpul__tensor_mappable(a, element), copy_b = !gpul__tensor_mappable(b, element);
     if (across_a && across_b && !copy_a && !copy_b) (p->M > p->N ? copy_b : copy_a) = true;
     plan->held = across_a && !copy_a ? 1 : across_b && !copy_b ? 2 : 0; /* fault: matmul-held */
-    if (copy_a) plan->a_pitch = wide ? gpul__round_up(p->K, 64) : gpul__copy_pitch(a.dense);
-    if (copy_b) plan->b_pitch = wide ? gpul__round_up(p->K, 64) : gpul__copy_pitch(b.dense);
+    if (copy_a) plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
+    if (copy_b) plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
     plan->c_bulk = !wide && p->N >= 8 && gpul__tensor_mappable(gpul__gemm_c(p), element);
     /* not of TF32, for which plans were no better; nor of copies, whose rows are whole lines */
     const bool straddles[2] = {!wide && !copy_a && gpul__tensor_straddles(a, element),

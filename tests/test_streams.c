@@ -152,6 +152,8 @@ static void test_free_after_foreign(void) {
 static void *in_another_thread(void *array) {
     gpul_array *a = (gpul_array *)array;
     CHECK_OK(a->data == NULL ? gpul_zeros(a, GPUL_F32, gpul_1d(1000), cudaStreamPerThread) : gpul_free(a));
+    /* A thread that ends while its cudaStreamPerThread has work may wait in CUDA for ever, on a GPU that others use too. */
+    CHECK_OK(gpul_stream_synchronize(cudaStreamPerThread));
     return NULL;
 }
 static void test_free_of_another_thread(void) {
