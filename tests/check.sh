@@ -116,7 +116,7 @@ make_with_quotes() {
 }
 # A header of the stand-in makes anew what includes it, and nothing else does.
 make_after_headers() {
-    objects="$work/make/examples/vecadd.o $work/make/examples/race.o"
+    objects="$work/make/tests/gpulite_impl.o $work/make/examples/race.o"
     for header in cuda_runtime_api.h cuda_runtime.h; do
         # shellcheck disable=SC2086
         {
