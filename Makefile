@@ -180,7 +180,7 @@ clean:
 # ---- building ----
 
 # Everything depends on the command lines, so that other flags or compilers never meet old objects.
-COMMANDS = $(COMPILE_C) | $(COMPILE_CU) | $(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) | $(LINK) $(LIBS)
+COMMANDS = $(COMPILE_C) | $(COMPILE_CU) | $(ONCE) | $(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) | $(LINK) $(LIBS)
 QUOTED = '$(subst ','\'',$(COMMANDS))'# for the shell
 $B/commands: FORCE
 	@mkdir -p $B/examples $B/tests/cpu
