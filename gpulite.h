@@ -1064,8 +1064,7 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 go to tensor cores, on a GPU of
  * compute capability 8.0 or later with kernels built for that, with K from 17 on and more than four rows and columns,
- * with K from 13 on where C is large, and with any smaller K where there is a bias or an activation (gpul_gemm_ex).
- * Their bits are others, for tensor cores cut off sums of a few products to f32, each generation in its own way: they
+ * and with K from 13 on where C is large. Their bits are others, for tensor cores cut off sums of a few products to f32, each generation in its own way: they
  * are the same on all GPUs of one, whatever the build, and the stand-in's are Hopper's. There gamma(min(K, K / 8192 +
  * 8320) + 2) bounds the error, and gamma of twice as much where a sum has 8 products and one bit more than f32, as
  * published of Ampere. Each product of a stack has the bits that it has alone.
@@ -1086,7 +1085,7 @@ GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A,
 
 enum {
     GPUL_MATH_IEEE = 0,    /* fused multiply-adds in the type that is computed in: gpul_gemm's */
-    GPUL_MATH_TF32 = 1,    /* float32: of factors that are rounded to 11 bits */
+    GPUL_MATH_TF32 = 1,    /* float32: of factors that are rounded to 11 bits, where that is faster */
     GPUL_MATH_EMULATED = 2 /* float32: within the bound of IEEE's, of several products of 11 bits */
 };
 
@@ -1108,7 +1107,8 @@ typedef struct gpul_gemm_options {
  * compute capability 8.0 or later with kernels built for that; on Hopper, those for sm_90a are faster by far. What is
  * promised holds everywhere, but elsewhere nothing is gained.
  *
- * TF32: elements of A and B are first rounded to 11 bits, to nearest, ties to even, as Hopper's bulk tensor copies do;
+ * TF32, where M, N and K are more than 32 (else memory takes the time, and it is gpul_gemm's, bit for bit): elements of
+ * A and B are first rounded to 11 bits, to nearest, ties to even, as Hopper's bulk tensor copies do;
  * the largest become infinite, infinities and NaN stay. gpul_gemm's bound holds against the product of the rounded ones,
  * each of which, if it is a normal number, is within 2^-11 of its own; or twice that bound, where tensor cores add up as
  * published of Ampere. The bits are those of all GPUs of one generation, whatever the build, and the stand-in's are
@@ -1696,8 +1696,10 @@ typedef struct gpul__gemm_plan {
     int64_t a_at, b_at;       /* in scratch memory: the copies */
     int64_t ranges_at;        /* in scratch memory: emulated: depths, and the ranges of rows */
     int32_t blocks;           /* tensor cores: of the grid */
-    int32_t splits;           /* split-K: parts of K, whose sums are added in a fixed order */
-    int64_t part;             /* steps of K in a split; with `splits` a pure function of shape and dtype */
+    /* split-K: the sums of `term` steps of K each, a pure function of shape and dtype, are added in a fixed order */
+    int64_t term;
+    int32_t splits;           /* blocks that share a tile's K, */
+    int64_t part;             /* and the steps of each: a term, or up to 16, which it takes one after the other */
     int64_t tiles_m, tiles_n; /* of C; tensor cores: work tiles, each a tile for every block of a cluster */
     int32_t tile_m, tile_n;   /* elements of a tile */
     int32_t group_rows;       /* raster order: rows of work tiles in a group */
@@ -6391,13 +6393,14 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
     return GPUL_OK;
 }
 
-/* The strides of an array's matrices with one of them 1: a dimension of one element (or none) may take any. Returns 0
- * if neither is. */
+/* The strides of an array's matrices with one of them 1: a dimension of one element (or none) may take any, but a column
+ * that is dense stays so. Returns 0 if neither is. */
 static int32_t gpul__unit_stride(const gpul_array *a, int64_t *row, int64_t *col) {
     const int32_t last = a->ndim - 1;
     *row = a->strides[last - 1];
     *col = a->strides[last];
-    if (*col == 1 || a->shape[last] <= 1) *col = 1;
+    if (a->shape[last] == 1 && *row == 1) *col = a->shape[last - 1] > 1 ? a->shape[last - 1] : 1;
+    else if (*col == 1 || a->shape[last] <= 1) *col = 1;
     else if (*row == 1 || a->shape[last - 1] <= 1) *row = 1;
     else return gpul_size(a) == 0;
     return 1;

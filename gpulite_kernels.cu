@@ -7550,7 +7550,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  *
  * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile, or, of few rows or
  * columns, a tree of eight. Where C has few tiles and K is long, K is split ("split-K"). The splits depend on shape and
- * dtype alone, and the blocks that end last add the partial sums in a fixed order.
+ * dtype alone, and the blocks that end last add the partial sums in a fixed order. Where there are tiles enough, as in a
+ * stack, a block takes the splits itself, one after the other, and adds them in that order.
  *
  * gpul__gemm_short_kernel, for every GPU, where K has few steps (gpul__gemm_short::kSteps): a thread keeps its columns of
  * B and goes down C.
@@ -7668,6 +7669,7 @@ struct gpul__tensor_view {
     uint32_t writers, readers;   /* arrivals of warps that make a stage full, and empty */
     int32_t stages, stage_bytes; /* of the ring in shared memory */
     int32_t slices, part_slices; /* of K, and of a split */
+    int32_t chunk;               /* slices after which sums are promoted */
     /* clusters: the binary logarithms of their blocks and of those below each other; masks of these, of the first column
      * of tiles, and of those beside each other, of the first row */
     int32_t log2_blocks, log2_below;
@@ -8626,7 +8628,7 @@ static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const g
     typedef typename S::Compute Compute;
     __shared__ uint32_t flag;
     const uint32_t parts = uint32_t(v.plan.splits), nodes = (parts + gpul__gemm_fan - 1) / gpul__gemm_fan;
-    const int64_t size = int64_t(S::kM) * S::kN;
+    const int64_t size = int64_t(blockDim.x) * S::kSums;
     const uint32_t tile_of_all = blockIdx.y * gridDim.x + blockIdx.x; /* fault: batch-counters */
     Compute *const mine = static_cast<Compute *>(v.partials) + tile_of_all * size * parts + threadIdx.x * S::kVector;
     uint32_t *counter = v.counters + tile_of_all * (nodes + 1) + 1;
@@ -8659,20 +8661,23 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
     typedef typename S::Compute Compute;
     enum {
         kAcross = int(S::kN) / kWide,
-        kStep = int(S::kThreads) / int(kAcross),
-        kRows = int(S::kM) / int(kStep), /* of a thread */
+        kSide = int(S::kThreads) / int(kAcross),
+        kRows = int(S::kM) / int(kSide), /* of a thread */
         kMost = 16 / kWide,
         kBatch = kEpilogue ? 1
                  : int(kRows) < kMost ? int(kRows)
                                       : int(kMost)
     };
     static_assert(int(S::kThreads) % int(kAcross) == 0, "a thread stays in its columns");
-    static_assert(int(S::kM) % (int(kStep) * int(kBatch)) == 0, "whole batches of rows");
+    static_assert(int(S::kM) % (int(kSide) * int(kBatch)) == 0, "whole batches of rows");
     const gpul__gemm_problem &p = v.problem;
     const Compute alpha = Compute(p.alpha), beta = Compute(p.beta);
     const bool bf16 = p.dtype == GPUL_BF16;
-    const int col = int(threadIdx.x) % kAcross * kWide, top = int(threadIdx.x) / kAcross;
-    const int64_t n = first_n + col, down = kStep * p.c_row;
+    int across = kAcross; /* threads side by side: with an epilogue, which takes long, no more than C needs */
+    while (kEpilogue && across > 1 && first_n + across / 2 * kWide >= p.N) across /= 2;
+    const int step = int(S::kThreads) / across;
+    const int col = int(threadIdx.x) % across * kWide, top = int(threadIdx.x) / across;
+    const int64_t n = first_n + col, down = step * p.c_row;
     int left = (p.M - first_m < int(S::kM) ? int(p.M - first_m) : int(S::kM)) - top;
     const Compute *from = shared + top * S::kPitch + col;
     int64_t m = first_m + top;
@@ -8683,16 +8688,16 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
         bias[g] = kEpilogue && !p.transposed ? gpul__gemm_bias_at<Compute>(p, m, n + g) : Compute(0);
     GPUL__UNROLL_NOT
     for (; left > 0;
-         left -= kBatch * kStep, m += kBatch * kStep, from += kBatch * kStep * S::kPitch, to += kBatch * down) {
+         left -= kBatch * step, m += kBatch * step, from += kBatch * step * S::kPitch, to += kBatch * down) {
         T c[kBatch][kWide];
         Compute value[kBatch][kWide];
         if (kEpilogue && p.transposed) {
             GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<Compute>(p, m, n + g);
         }
-        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) gpul__gemm_read<kWide>(value[u], from + u * kStep * S::kPitch);
+        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) gpul__gemm_read<kWide>(value[u], from + u * step * S::kPitch);
         if (beta != 0) {
             GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) /* the first row again in place of one that is not there */
-                gpul__gemm_read<kWide>(c[u], static_cast<const T *>(to + (u * kStep < left ? u * down : 0)));
+                gpul__gemm_read<kWide>(c[u], static_cast<const T *>(to + (u * step < left ? u * down : 0)));
             GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
                 GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) {
                     const Compute old = beta * gpul__gemm_widen(c[u][g], bf16);
@@ -8712,23 +8717,24 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
             }
         }
         GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u)
-            if (u * kStep < left) gpul__gemm_write<kWide>(to + u * down, static_cast<const T *>(c[u]));
+            if (u * step < left) gpul__gemm_write<kWide>(to + u * down, static_cast<const T *>(c[u]));
     }
 }
 
 /* ---- the kernel for every GPU ----
  *
- * Tensor cores cut sums off. So what they add up in kChunk steps of K is added, with rounding, to the sum of the steps
- * before. Meanwhile that is in the thread's own memory: K is seldom so long, and registers would be taken always. */
+ * A block that takes several terms of the tree (see gpul__gemm_in_turn) adds each to the sum of those before. So it does
+ * with what tensor cores add up in kChunk steps of K, since they cut sums off. Meanwhile the sum is in the thread's own
+ * memory: registers would be taken always. */
 template <typename S> struct gpul__gemm_add_before {
-    const float *before;
-    __device__ __forceinline__ void operator()(int, int, float *sum) {
+    const typename S::Compute *before;
+    __device__ __forceinline__ void operator()(int, int, typename S::Compute *sum) {
         GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) sum[g] += *before++; /* fault: matmul-halves-promote */
     }
 };
 template <typename S> struct gpul__gemm_keep_before {
-    float *before;
-    __device__ __forceinline__ void operator()(int, int, float *sum) {
+    typename S::Compute *before;
+    __device__ __forceinline__ void operator()(int, int, typename S::Compute *sum) {
         GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) {
             *before++ = sum[g];
             sum[g] = 0;
@@ -8737,8 +8743,8 @@ template <typename S> struct gpul__gemm_keep_before {
 };
 /* before: of an offset that is 0, but unknown to the compiler, which would keep all in registers */
 template <typename S>
-static __device__ __forceinline__ void gpul__gemm_promote_sums(std::true_type, S &tile, float *before, bool first,
-                                                               bool last) {
+static __device__ __forceinline__ void gpul__gemm_promote_sums(std::true_type, S &tile, typename S::Compute *before,
+                                                               bool first, bool last) {
     gpul__gemm_add_before<S> add = {before};
     gpul__gemm_keep_before<S> keep = {before};
     gpul__wait_for_copies<0>(); /* the next chunk begins in the same stages */
@@ -8747,7 +8753,8 @@ static __device__ __forceinline__ void gpul__gemm_promote_sums(std::true_type, S
     if (!last) tile.each(keep);
 }
 template <typename S>
-static __device__ __forceinline__ void gpul__gemm_promote_sums(std::false_type, S &, float *, bool, bool) {}
+static __device__ __forceinline__ void gpul__gemm_promote_sums(std::false_type, S &, typename S::Compute *, bool,
+                                                               bool) {}
 
 /* Where this file is compiled for tensor cores, all 16-bit products but short and thin ones are theirs, and the kernel of
  * 16-bit types without them only scales C. See gpul__make_gemm_plan. */
@@ -8797,22 +8804,24 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         int32_t a_vector = plan.a_vector, b_vector = plan.b_vector;
         if (S::kForms > 4) a_vector = b_vector = both;
         if (odd) a_vector = b_vector = 1; /* fault: matmul-odd-both */
-        float before[int(S::kChunk) > 0 ? int(S::kSums) : 1];
-        int64_t done = 0;
+        constexpr bool promotes = S::kSplitK || int(S::kChunk) > 0;
+        Compute before[promotes ? int(S::kSums) : 1];
+        bool last = false;
         GPUL__UNROLL_NOT
-        do {
-            const int64_t from = begin + done, left = length - done,
-                          chunk = int(S::kChunk) > 0 && left > S::kChunk ? int64_t(S::kChunk) : left;
+        for (int32_t turn = 0; !last; ++turn) {
+            const int64_t most = int(S::kChunk) > 0 && plan.term > S::kChunk ? int64_t(S::kChunk) : plan.term,
+                          done = turn * most, from = begin + done, left = length - done;
+            last = !promotes || left <= most; /* fault: matmul-in-turn-sum */
+            const int64_t chunk = last ? left : most;
             operands.a.begin(a, first_m, p.M, p.a_row, p.a_col, from, a_vector, p.dtype);
             operands.b.begin(b, first_n, p.N, p.b_col, p.b_row, from, b_vector, p.dtype);
             tile.place(operands.a, operands.b, v);
             const int form = operands.a.form() + 2 * operands.b.form() + (S::kForms > 4 && both ? 4 : 0);
             gpul__gemm_mainloop_of<S, S::kForms - 1>(odd ? 1 : form, tile, operands, shared, chunk);
-            if (int(S::kChunk) > 0 && length > S::kChunk)
-                gpul__gemm_promote_sums(std::integral_constant<bool, (int(S::kChunk) > 0)>(), tile,
-                                        before + plan.scale_only, done == 0, chunk == left);
-            done += chunk;
-        } while (int(S::kChunk) > 0 && done < length);
+            if (promotes && gpul__rarely(turn > 0 || !last))
+                gpul__gemm_promote_sums(std::integral_constant<bool, promotes>(), tile, before + plan.scale_only,
+                                        turn == 0, last);
+        }
         tile.add_up();
         if (S::kSplitK && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
         tile.scale_back(v, first_m, first_n);
@@ -8844,7 +8853,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
  * the first: it multiplies a few rows of A, all of whose steps are in shared memory, too, while the next ones are on
  * their way. So some warps multiply while others write C. A warp's lanes have neighbouring columns: C is written by whole
  * sectors wherever its rows begin. An element of C is the same chain of fused multiply-adds as in gpul__gemm_kernel. A
- * lane has several columns, or one, where a block has 32 at most. */
+ * lane has several columns, or one, where a block has 32 at most, and then, of 16 at most, fewer rows. */
 template <typename Type> struct gpul__gemm_short {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -8860,6 +8869,7 @@ template <typename Type> struct gpul__gemm_short {
         kM = kWarps * kRows, /* a block has this many rows or several times as many */
         kN = 32 * kCols,
         kBlocksPerSM = sizeof(T) == 2 ? 5 : 4,
+        kEnds = sizeof(T) < 8, /* takes a bias and an activation: doubles would be spilled */
         /* from step to step in shared memory, so that eight steps of some rows or columns have no bank in common */
         kPitchM = kRows + 16 / sizeof(Compute),
         kPitchN = kN + 4,
@@ -8922,13 +8932,60 @@ template <typename S, int kOuter, int kThreads, int kPitch> struct gpul__gemm_sh
     }
 };
 
-/* What is left of C from the lane's first element on: rows, and columns. kBf16: of 16-bit types */
+/* The row and the column of C that have so many of the block's rows, or columns, from them on */
+static __device__ __forceinline__ int64_t gpul__gemm_short_m(const gpul__gemm_view &v, int rows) {
+    const int64_t end = int64_t(gpul__quotient(blockIdx.x, v.tensor.of_group) + 1) * v.plan.tile_m;
+    return (end < v.problem.M ? end : v.problem.M) - rows;
+}
+template <typename S> static __device__ __forceinline__ int64_t gpul__gemm_short_n(const gpul__gemm_view &v, int cols) {
+    const uint32_t tile_n = blockIdx.x - gpul__quotient(blockIdx.x, v.tensor.of_group) * uint32_t(v.plan.tiles_n);
+    const int64_t end = int64_t(tile_n + 1) * S::kN;
+    return (end < v.problem.N ? end : v.problem.N) - cols;
+}
+/* Adds the bias, and takes the activation, of rows from row m of C on and of a lane's columns. GELU is long: a short
+ * loop, in which elements move up. */
+template <typename S, int kCols>
+static __device__ __forceinline__ void gpul__gemm_finish_short(typename S::Compute (&value)[S::kRead][kCols],
+                                                               const gpul__gemm_problem &p, int64_t m, int64_t n,
+                                                               int rows, int cols) {
+    typedef typename S::Compute Compute;
+    if (p.bias) {
+        Compute bias[S::kRead][kCols];
+        GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) {
+            GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j)
+                bias[i][j] = i < rows && j * 32 < cols && (i == 0 || p.transposed) && (j == 0 || !p.transposed)
+                                 ? gpul__gemm_bias_at<Compute>(p, m + i, n + j * 32)
+                                 : Compute(0);
+        }
+        GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) {
+            GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) {
+                const Compute term = p.transposed ? bias[i][0] : bias[0][j]; /* fault: matmul-short-bias */
+                value[i][j] = gpul__gemm_add(value[i][j], term);
+            }
+        }
+    }
+    if (p.activation == GPUL_ACTIVATION_RELU) {
+        GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) {
+            GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) value[i][j] = gpul__gemm_relu(value[i][j]);
+        }
+    }
+    GPUL__UNROLL_NOT
+    for (int left = p.activation == GPUL_ACTIVATION_GELU ? int(S::kRead) * kCols : 0; left > 0; --left) {
+        const Compute first = gpul__gemm_gelu(value[0][0]);
+        GPUL__UNROLL_FOR (int i = 1; i < S::kRead * kCols; ++i)
+            value[(i - 1) / kCols][(i - 1) % kCols] = value[i / kCols][i % kCols];
+        value[S::kRead - 1][kCols - 1] = first;
+    }
+}
+
+/* What is left of C from the lane's first element on: rows, of which it has `mine`, and columns. kBf16: of 16-bit types */
 template <bool kBf16, typename S, int kCols>
 static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::Compute (&sum)[S::kRows][kCols],
-                                                              typename S::T *c, const gpul__gemm_view &v, int rows,
-                                                              int cols) {
+                                                              typename S::T *c, const gpul__gemm_view &v, int left,
+                                                              int mine, int cols) {
     typedef typename S::T T;
     typedef typename S::Compute Compute;
+    const int rows = left < mine ? left : mine;
     const bool scale_only = v.plan.scale_only;
     const Compute alpha = scale_only ? Compute(0) : Compute(v.problem.alpha), /* fault: matmul-short-scales */
         beta = Compute(v.problem.beta);
@@ -8954,6 +9011,9 @@ static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::
                 GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) value[i][j] = alpha * sum[first + i][j];
             }
         }
+        if (S::kEnds && gpul__gemm_has_epilogue(v.problem))
+            gpul__gemm_finish_short<S>(value, v.problem, gpul__gemm_short_m(v, left - first),
+                                       gpul__gemm_short_n<S>(v, cols), rows - first, cols);
         GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i, c += v.problem.c_row) {
             if (first + i >= rows) break;
             GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) {
@@ -8965,11 +9025,11 @@ static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::
     }
 }
 
-/* A warp's rows by a lane's columns, so many of them: products of all steps, then C */
+/* A lane's rows, `mine` of those of its warp, by its columns: products of all steps, then C */
 template <typename S, int kCols>
 static __device__ __forceinline__ void
 gpul__gemm_multiply_short(const typename S::Compute *a, const typename S::Compute *b, int steps, typename S::T *c,
-                          const gpul__gemm_view &v, int rows, int cols, bool bf16) {
+                          const gpul__gemm_view &v, int rows, int mine, int cols, bool bf16) {
     typedef typename S::Compute Compute;
     Compute sum[S::kRows][kCols];
     gpul__gemm_zero(sum);
@@ -8977,11 +9037,16 @@ gpul__gemm_multiply_short(const typename S::Compute *a, const typename S::Comput
     for (int first = 0; first < steps; first += 4) {
         GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
             Compute x[S::kRows], y[kCols];
-            GPUL__UNROLL_FOR (int i = 0; i < S::kRows; i += 4)
-                gpul__gemm_read<4>(x + i, a + (first + k) * S::kPitchM + i);
             GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) y[j] = b[(first + k) * S::kPitchN + j * 32];
-            GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) {
-                GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i) sum[i][j] = gpul__gemm_fma(x[i], y[j], sum[i][j]);
+            GPUL__UNROLL_FOR (int i = 0; i < S::kRows; i += 4) {
+                if (kCols == 1 && i >= mine) break;
+                gpul__gemm_read<4>(x + i, a + (first + k) * S::kPitchM + i);
+            }
+            GPUL__UNROLL_FOR (int i = 0; i < S::kRows; i += 4) {
+                if (kCols == 1 && i >= mine) break;
+                GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) {
+                    GPUL__UNROLL_FOR (int u = i; u < i + 4; ++u) sum[u][j] = gpul__gemm_fma(x[u], y[j], sum[u][j]);
+                }
             }
         }
     }
@@ -8989,8 +9054,8 @@ gpul__gemm_multiply_short(const typename S::Compute *a, const typename S::Comput
         GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i)
             sum[i][j] = gpul__gemm_add(sum[i][j], Compute(0)); /* fault: matmul-short-zero */
     }
-    if (sizeof(typename S::T) == 2 && bf16) gpul__gemm_store_short<true, S, kCols>(sum, c, v, rows, cols);
-    else gpul__gemm_store_short<false, S, kCols>(sum, c, v, rows, cols);
+    if (sizeof(typename S::T) == 2 && bf16) gpul__gemm_store_short<true, S, kCols>(sum, c, v, rows, mine, cols);
+    else gpul__gemm_store_short<false, S, kCols>(sum, c, v, rows, mine, cols);
 }
 
 template <typename S>
@@ -9015,7 +9080,11 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     gpul__gemm_short_operand<S, S::kRows, 32, S::kPitchM> a = {from_a, p.a_row, p.a_col, K, steps, lane, bf16, {}};
     gpul__gemm_short_operand<S, S::kN, S::kThreads, S::kPitchN> b = {from_b, p.b_col,          p.b_row, K,
                                                                      steps,  int(threadIdx.x), bf16,    {}};
-    T *c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n + lane;
+    /* Where a block has 16 columns, or 8, lanes have these, and each half of them, or quarter, rows of its own. */
+    const int parts_log2 = S::kCols > 2 && cols <= 8 && S::kRows > 8 ? 2 : S::kCols > 2 && cols <= 16 ? 1 : 0;
+    const int mine = S::kRows >> parts_log2, above = (lane << parts_log2) / 32 * mine,
+              across = lane & (31 >> parts_log2);
+    T *c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + (m + above) * p.c_row + n + across;
     Compute *of_a = shared + steps * S::kPitchN + warp * (2 * steps * S::kPitchM), *next = of_a + steps * S::kPitchM;
     gpul__await(); /* fault: matmul-short-await */
     if (!gpul__gemm_chosen(v.choice)) return;
@@ -9032,8 +9101,10 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         a.from += down * p.a_row;
         if (rows > 0) a.fetch(next, rows);
         if (sizeof(T) < 8 && cols <= 32) /* doubles would be spilled */
-            gpul__gemm_multiply_short<S, 1>(of_a, shared + lane, steps, c, v, here, cols - lane, bf16);
-        else gpul__gemm_multiply_short<S, S::kCols>(of_a, shared + lane, steps, c, v, here, cols - lane, bf16);
+            gpul__gemm_multiply_short<S, 1>(of_a + above, shared + across, steps, c, v, here - above, mine,
+                                            cols - across, bf16);
+        else
+            gpul__gemm_multiply_short<S, S::kCols>(of_a, shared + lane, steps, c, v, here, S::kRows, cols - lane, bf16);
         a.put(next);
         gpul__wait_for_copies<0>();
         __syncwarp(); /* the next rows are there, and these have been read */ /* fault: matmul-short-rows */
@@ -9057,10 +9128,9 @@ template <typename Type> struct gpul__gemm_thin {
         kWide = 16 / sizeof(T), /* elements of a vector */
         kShort = 4,             /* of the short operand, at most */
         kClasses = 8,
-        kThreads = 128,
-        kLanes = int(kThreads) / kClasses, /* of a class */
-        kLong = int(kLanes) * kWide,
-        kM = kLong, /* of C, or of C^T */
+        kThreads = 128,                                /* at most */
+        kLong = int(kThreads) / int(kClasses) * kWide, /* rows, at most */
+        kM = kLong,                                    /* of C, or of C^T */
         kN = kShort,
         kSums = int(kM) * kN / kThreads, /* of a thread, in the end */
         kVector = kSums,
@@ -9126,13 +9196,14 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     typedef typename S::Compute Compute;
     enum { kWide = S::kWide, kClasses = S::kClasses, kVectors = S::kTurns * kWide };
     const gpul__gemm_problem &p = v.problem;
-    __shared__ __align__(16) Compute shared[S::kShort][S::kPitch];
-    const int thread = int(threadIdx.x), warp = thread / 32;
+    __shared__ __align__(16) Compute shared[S::kShort][S::kPitch], chains[kClasses][S::kLong];
+    const int thread = int(threadIdx.x), warp = thread / 32, lanes = int(blockDim.x) / kClasses, wide = lanes * kWide,
+              lanes_log2 = 31 - __clz(lanes);
     const bool bf16 = p.dtype == GPUL_BF16, turned = p.M < p.N;
-    const int64_t extent = turned ? p.N : p.M, first = int64_t(blockIdx.x) * S::kLong,
-                  begin = int64_t(blockIdx.z) * v.plan.part;
+    const int64_t extent = turned ? p.N : p.M, first = int64_t(blockIdx.x) * wide,
+                  begin = int64_t(blockIdx.z) * v.plan.part, term = v.plan.term;
     const int64_t length = p.K - begin < v.plan.part ? p.K - begin : v.plan.part; /* the split of this block */
-    const int rows = extent - first < S::kLong ? int(extent - first) : int(S::kLong), columns = int(turned ? p.M : p.N);
+    const int rows = extent - first < wide ? int(extent - first) : wide, columns = int(turned ? p.M : p.N);
     const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
         *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
     const T *const x = turned ? b : a, *const y = (turned ? a : b) + begin * (turned ? p.a_col : p.b_row);
@@ -9141,41 +9212,57 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     gpul__extent memory;
     memory.set(x, (extent - 1) * x_stride + (p.K - 1) * x_step + 1, sizeof(T));
     const bool along_k = x_step == 1;
-    /* Along K: the lane's class, and its first row, of kWide that are kLanes apart. Otherwise kWide neighbours, which
-     * end with the last row there is; those before `own` are another lane's, too. */
-    const int of_class = along_k ? thread % kClasses : thread / S::kLanes,
-              own = along_k ? thread / kClasses : thread % S::kLanes * kWide;
+    /* Along K: the thread's class, and its first row, of kWide that are `lanes` apart. Otherwise kWide neighbours, which
+     * end with the last row there is; those before `own` are another thread's, too. */
+    const int of_class = along_k ? thread % kClasses : thread >> lanes_log2,
+              own = along_k ? thread / kClasses : (thread & (lanes - 1)) * kWide;
     const int64_t back = extent < kWide ? 0 : extent - kWide - first;
     const int here = along_k || own <= back ? own : int(back), inside = extent < kWide ? int(extent) : int(kWide);
     const T *at[kWide];
     GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) {
-        const int row = own + i * S::kLanes < rows ? own + i * S::kLanes : rows - 1; /* beyond the last, that again */
+        const int row = own + i * lanes < rows ? own + i * lanes : rows - 1; /* beyond the last, that again */
         at[i] = x + (along_k ? (first + row) * x_stride + begin + of_class * kWide
                              : first + here + (begin + of_class * kWide + i) * x_step);
     }
     const int64_t next = kClasses * kWide * x_step;
     const uintptr_t apart = uintptr_t((along_k ? x_stride : x_step) * int64_t(sizeof(T)));
     const bool aligned = ((reinterpret_cast<uintptr_t>(at[0]) | apart) & 15) == 0;
+    const int row = thread & (wide - 1),
+              column = (thread / kWide >> lanes_log2) * S::kSums; /* of the thread's sums, in the end */
+    /* shared memory holds several terms, or a part of one: where each begins there, and how many */
+    const int slot = term < S::kChunk ? (int(term) + S::kTurn - 1) / S::kTurn * S::kTurn : int(S::kChunk),
+              slots = term < length ? int(S::kChunk) / slot : 1;
     Compute acc[kWide][S::kShort];
+    S tile;
     gpul__gemm_zero(acc);
+    gpul__gemm_zero(tile.sum);
     gpul__await(); /* fault: matmul-thin-await */
     if (!gpul__gemm_chosen(v.choice)) return;
+    int64_t of_term = 0;
+    int in = slots; /* shared memory */
     GPUL__UNROLL_NOT
-    for (int64_t done = 0; done < length; done += S::kChunk) {
-        const int steps = length - done < S::kChunk ? int(length - done) : int(S::kChunk),
-                  filled = (steps + S::kTurn - 1) / S::kTurn * S::kTurn;
-        __syncthreads(); /* the chunk before has been read */ /* fault: matmul-thin-early */
-        GPUL__UNROLL_BY(4)
-        for (int k = thread; k < filled; k += S::kThreads) {
-            T value[S::kShort];
-            GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w)
-                value[w] = w < columns && k < steps ? y[(done + k) * y_step + w * y_stride] : T();
-            GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) shared[w][S::at(k)] = gpul__gemm_widen(value[w], bf16);
+    for (int64_t done = 0; done < length;) {
+        const int64_t left = length - done, to_end = left < term - of_term ? left : term - of_term;
+        const int steps = to_end < S::kChunk ? int(to_end) : int(S::kChunk);
+        if (in == slots) {
+            const int filled = left < slots * term ? int((left + term - 1) / term) * slot : slots * slot;
+            in = 0;
+            __syncthreads(); /* the chunk before has been read */ /* fault: matmul-thin-early */
+            GPUL__UNROLL_BY(4)
+            for (int k = thread; k < filled; k += int(blockDim.x)) {
+                const int number = slots > 1 ? k / slot : 0, step = k - number * slot;
+                const int64_t from = number * term + step;
+                const bool there = step < (slots > 1 ? int(term) : steps) && from < left;
+                T value[S::kShort];
+                GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w)
+                    value[w] = w < columns && there ? y[(done + from) * y_step + w * y_stride] : T();
+                GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) shared[w][S::at(k)] = gpul__gemm_widen(value[w], bf16);
+            }
+            __syncthreads(); /* fault: matmul-thin-late */
         }
-        __syncthreads(); /* fault: matmul-thin-late */
-        if (along_k && warp * (32 / kClasses) >= rows) continue;
+        const int at_slot = in * slot, turns = along_k && warp * (32 / kClasses) >= rows ? 0 : steps;
         GPUL__UNROLL_NOT
-        for (int k = 0; k < steps; k += S::kTurn) {
+        for (int k = 0; k < turns; k += S::kTurn) {
             gpul__raw raw[kVectors];
             /* all of the vectors are in the matrix, and so is what their loads read */
             if (k + S::kTurn <= steps && (along_k || inside == kWide) && memory.begins(at[0]) &&
@@ -9205,29 +9292,35 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
             }
             GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) at[i] += S::kTurns * next;
             if (sizeof(T) < 8 && columns == 1) /* instructions bind these, memory doubles */
-                gpul__gemm_multiply_thin<S, 1>(acc, raw, shared, k, of_class, along_k, bf16);
-            else gpul__gemm_multiply_thin<S, S::kShort>(acc, raw, shared, k, of_class, along_k, bf16);
+                gpul__gemm_multiply_thin<S, 1>(acc, raw, shared, at_slot + k, of_class, along_k, bf16);
+            else gpul__gemm_multiply_thin<S, S::kShort>(acc, raw, shared, at_slot + k, of_class, along_k, bf16);
         }
-    }
-    /* the trees of all rows, a column at a time; in the end a thread has sums of one row */
-    Compute(*const chains)[S::kLong] = reinterpret_cast<Compute(*)[S::kLong]>(shared);
-    const int row = thread % S::kLong, column = thread / S::kLong * S::kSums;
-    S tile;
-    gpul__gemm_zero(tile.sum);
-    GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) {
-        Compute of[kClasses];
-        if (w >= columns) break;
-        __syncthreads(); /* fault: matmul-thin-tree-early */
-        GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) {
-            const int to = along_k ? own + i * S::kLanes : (own < rows ? here : own) + i;
-            if (to >= own) chains[of_class][to] = acc[i][w];
+        ++in;
+        done += steps;
+        of_term += steps;
+        if (of_term < term && done < length) continue; /* fault: matmul-thin-slots */
+        /* where the next term begins: a turn may have gone beyond this one's end */
+        GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i)
+            at[i] -= (-of_term & (S::kTurn - 1)) * x_step; /* fault: matmul-thin-back */
+        of_term = 0;
+        /* the trees of all rows, a column at a time; in the end a thread has sums of one row */
+        GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) {
+            Compute of[kClasses];
+            if (w >= columns) break;
+            __syncthreads(); /* fault: matmul-thin-tree-early */
+            GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) {
+                const int to = along_k ? own + i * lanes : (own < rows ? here : own) + i;
+                if (to >= own) chains[of_class][to] = acc[i][w];
+            }
+            __syncthreads(); /* fault: matmul-thin-tree-late */
+            GPUL__UNROLL_FOR (int c = 0; c < kClasses; ++c) of[c] = chains[c][row];
+            GPUL__UNROLL_FOR (int c = 1; c < kClasses; c *= 2) {
+                GPUL__UNROLL_FOR (int d = 0; d < kClasses; d += 2 * c) of[d] = gpul__gemm_add(of[d], of[d + c]);
+            }
+            if (w / S::kSums * S::kSums == column)
+                tile.sum[w % S::kSums] = gpul__gemm_add(tile.sum[w % S::kSums], of[0]);
         }
-        __syncthreads(); /* fault: matmul-thin-tree-late */
-        GPUL__UNROLL_FOR (int c = 0; c < kClasses; ++c) of[c] = chains[c][row];
-        GPUL__UNROLL_FOR (int c = 1; c < kClasses; c *= 2) {
-            GPUL__UNROLL_FOR (int d = 0; d < kClasses; d += 2 * c) of[d] = gpul__gemm_add(of[d], of[d + c]);
-        }
-        if (w / S::kSums * S::kSums == column) tile.sum[w % S::kSums] = of[0];
+        gpul__gemm_zero(acc);
     }
     if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     if (row >= rows) return;
@@ -9236,7 +9329,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         const int64_t w = column + j, m = turned ? w : first + row, n = turned ? first + row : w;
         if (w >= columns) break;
         T *const c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n, result;
-        const Compute sum = gpul__gemm_add(tile.sum[j], Compute(0)); /* fault: matmul-thin-zero */
+        const Compute sum = tile.sum[j]; /* never -0 */
         Compute value = beta != 0 ? gpul__gemm_fma(alpha, sum, beta * gpul__gemm_widen(*c, bf16)) : alpha * sum;
         if (gpul__gemm_has_epilogue(p)) value = gpul__gemm_epilogue(value, p, gpul__gemm_bias_at<Compute>(p, m, n));
         gpul__gemm_narrow(&result, value, bf16);
@@ -10758,7 +10851,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
                     gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
             }
         }
-    } else { /* a long split goes chunk by chunk; the promoted sums of those before are in memory, thread by thread */
+    } else { /* long splits, and several terms of the tree, go chunk by chunk; the promoted sums of those before are in
+              * memory, thread by thread */
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         const bool turns = !kTerms && plan.tile_m == 64 && !gathers;
         const int half = plan.tile_m == 128 ? warpgroup : 0;
@@ -10791,7 +10885,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
                 else gpul__tensor_multiply_terms<GPUL_F32>(sum, ring, work.length, half, p.transposed != 0);
             }
             for (int32_t left = kTerms ? 0 : work.length; left > 0;) {
-                const int32_t chunk = left < gpul__tensor_chunk ? left : int32_t(gpul__tensor_chunk);
+                const int32_t chunk = left < t.chunk ? left : t.chunk;
                 gpul__tensor_multiply_all(sum, ring, chunk, half, t.dtype, form, held, width);
                 if (gpul__rarely(chunk < work.length)) {
                     GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; i += 4) {
@@ -10922,10 +11016,11 @@ struct gpul__gemm_tile {
     int32_t m, n, threads, shared_bytes, blocks_per_sm;
     double busy, single;
     int32_t alone, end, add, wait; /* wait: for operands that are not copied 16 bytes at a time, a step more */
-    int32_t short_k;               /* 0, or the most steps of K; then the kernel has no bias and no activation */
-    bool thin;                     /* gpul__gemm_thin_kernel */
+    int32_t short_k;               /* 0, or gpul__gemm_short_kernel, and the most steps of K */
+    int32_t thin;                  /* 0, or gpul__gemm_thin_kernel: see gpul__gemm_thin_tile_of */
     bool tensor;                   /* by mma: of 16-bit types; */
     bool odd;                      /* and of those that begin anywhere */
+    bool ends;                     /* takes a bias and an activation */
 };
 template <typename S>
 static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, int32_t alone, int32_t end, int32_t add,
@@ -10933,8 +11028,8 @@ static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, 
     return gpul__gemm_tile{
         gpul__gemm_kernel<S>, S::kM, S::kN,  S::kThreads, int32_t(gpul__gemm_operands<S>::kSharedBytes),
         S::kBlocksPerSM,      busy,  single, alone,       end,
-        S::kSplitK ? add : 0, wait,  0,      false,       S::kTensor != 0,
-        S::kOdd != 0};
+        S::kSplitK ? add : 0, wait,  0,      0,           S::kTensor != 0,
+        S::kOdd != 0,         true};
 }
 template <typename T>
 static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(double busy, int32_t alone, int32_t end) {
@@ -10952,27 +11047,30 @@ static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(double busy, int32_t a
                            0,
                            0,
                            S::kSteps,
+                           0,
                            false,
-                           false,
-                           true};
+                           true,
+                           S::kEnds != 0};
 }
-template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of() {
+/* part: the threads and rows that a block has, one over it */
+template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of(int32_t part) {
     typedef gpul__gemm_thin<T> S;
     return gpul__gemm_tile{gpul__gemm_thin_kernel<S>,
-                           S::kM,
+                           S::kM / part,
                            S::kN,
-                           S::kThreads,
+                           S::kThreads / part,
                            0,
-                           S::kBlocksPerSM,
-                           sizeof(T) == 2 ? 24. : 16,
+                           part > 1 ? 10 : int32_t(S::kBlocksPerSM),
+                           (sizeof(T) == 2 ? 24. : 16) / part + (part > 1),
                            0,
                            40,
-                           4000,
+                           4000 / part,
                            100,
                            0,
                            0,
-                           true,
+                           part,
                            false,
+                           true,
                            true};
 }
 /* Shared memory of a block; of tiles for short K, what the steps take. */
@@ -10981,7 +11079,7 @@ static inline int32_t gpul__gemm_shared_bytes(const gpul__gemm_tile &tile, int64
 }
 typedef gpul__gemm_halves<128, 128, 64, 64, 32, 2, 3> gpul__gemm_large_halves;
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
-enum { gpul__gemm_tile_count = 8 };
+enum { gpul__gemm_tile_count = 9 };
 /* mma: as in gpul__gemm_plan; TF32 has those of 16 bits, emulated f32 its own. */
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0) {
     static const gpul__gemm_tile tiles[4][gpul__gemm_tile_count] = {
@@ -10991,16 +11089,19 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 32, 32, 4, 4, 6, 4>>(12.5, 9 / 256., 38, 560, 150),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(13.5, 9 / 256., 39, 560, 110),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(13.75, 9 / 256., 41, 560, 110),
-         gpul__gemm_short_tile_of<float>(90, 20, 1000), gpul__gemm_thin_tile_of<float>()},
+         gpul__gemm_short_tile_of<float>(90, 20, 1000), gpul__gemm_thin_tile_of<float>(1),
+         gpul__gemm_thin_tile_of<float>(4)},
         {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 64, 32, 1, 4>>(125, 2 / 256., 125, 11500, 0),
          gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(33, 2 / 256., 45, 2700, 900),
          gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(13.5, 14 / 256., 20, 950, 200),
-         gpul__gemm_short_tile_of<double>(85, 20, 1500), gpul__gemm_thin_tile_of<double>()},
+         gpul__gemm_short_tile_of<double>(85, 20, 1500), gpul__gemm_thin_tile_of<double>(1),
+         gpul__gemm_thin_tile_of<double>(4)},
         {gpul__gemm_tile_of<gpul__gemm_fmas<gpul__gemm_16, 32, 32, 4, 4, 6, 4>>(17, 0, 51, 560, 150),
-         gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500), gpul__gemm_thin_tile_of<gpul__gemm_16>(),
+         gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500), gpul__gemm_thin_tile_of<gpul__gemm_16>(1),
          gpul__gemm_tile_of<gpul__gemm_large_halves>(28, 9 / 256., 36, 6500, 900, 12),
          gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 64, 3, 2>>(13.5, 7 / 256., 12, 2250, 500, 14),
-         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 3, 4>>(6.25, 4 / 256., 7, 1300, 8, 7)},
+         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 3, 4>>(6.25, 4 / 256., 7, 1300, 8, 7),
+         gpul__gemm_thin_tile_of<gpul__gemm_16>(4)},
         {gpul__gemm_tile_of<gpul__gemm_terms>(25, 0, 25, 2500, 900)}};
     return tiles[mma ? mma + 1 : dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
@@ -11036,9 +11137,9 @@ static inline int64_t gpul__gemm_added(int64_t splits) {
 /* What C in so many splits takes, in cycles, with so many elements of a tile's steps copied alone. A multiprocessor has
  * so many tiles. A step takes as long as its fullest scheduler, one of four, which has whole warps. What a multiprocessor
  * has no room for is a round of its own; from the third round on, blocks are out of step. Splits leave for scratch memory,
- * and are added, 16 at a time. */
+ * and are added, 16 at a time. A block that has several terms begins each anew, and keeps the sum of those before. */
 static inline double gpul__gemm_time(const gpul__gemm_tile &tile, double singles, int64_t tiles, int64_t splits,
-                                     int64_t part, int64_t sms) {
+                                     int64_t part, int64_t sms, int64_t terms = 1) {
     const int64_t mine = gpul_ceil_div(tiles * splits, sms), warps = tile.threads / 32, room = tile.blocks_per_sm;
     const auto step = [&](int64_t blocks) {
         const double all = double((blocks * warps + 3) / 4 * 4) / double(warps) * (tile.busy + tile.single * singles),
@@ -11046,7 +11147,8 @@ static inline double gpul__gemm_time(const gpul__gemm_tile &tile, double singles
         return all > alone ? all : alone;
     };
     const double steps = mine > room && mine < 2 * room ? step(room) + step(mine - room) : step(mine);
-    const double time = double(part) * steps + double(mine) * tile.end;
+    double time = double(part) * steps + double(mine) * tile.end;
+    if (terms > 1) time += double(terms - 1) * double(gpul_ceil_div(mine, room) * 1500 + mine * (tile.m * tile.n / 8));
     if (splits == 1) return time;
     return time + double(mine * tile.m * tile.n) / 8 + double(gpul__gemm_added(splits)) * tile.add +
            (splits > gpul__gemm_fan ? 5500 : 2500);
@@ -11064,8 +11166,10 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
     const int32_t of_a = gpul__gemm_singles(plan, p->dtype, p->a_col == 1, plan->a_vector),
                   of_b = gpul__gemm_singles(plan, p->dtype, p->b_row == 1, plan->b_vector);
     /* 16-bit types take the kernel for short K wherever it can: see gpul__gemm_multiplies */
-    const bool plain = !p->bias && !p->activation, halves = gpul__bytes_of(p->dtype) == 2 && !plan->mma;
-    const bool short_alone = halves && plain && part > 0 && part <= int(gpul__gemm_short<gpul__gemm_16>::kSteps);
+    const bool short_alone =
+        gpul__bytes_of(p->dtype) == 2 && !plan->mma && part > 0 && part <= int(gpul__gemm_short<gpul__gemm_16>::kSteps);
+    const bool plain = !p->bias && !p->activation;
+    const int64_t long_side = p->M > p->N ? p->M : p->N;
     double least = 1e300;
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
@@ -11075,16 +11179,18 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
             tile.alone /= 2;
             tile.end /= 2;
         }
-        if ((plan->splits > 1 && !tile.add) || tile.tensor != (plan->mma != 0)) continue;
-        if (!plan->mma && tile.thin != gpul__gemm_is_thin(p)) continue;
+        if ((plan->term < p->K && !tile.add) || tile.tensor != (plan->mma != 0)) continue;
+        if (!plan->mma && (tile.thin != 0) != gpul__gemm_is_thin(p)) continue;
+        if (tile.thin > 1 && long_side > 2 * tile.m) continue; /* blocks would read the short operand over again */
         if (plan->mma && !tile.odd && (plan->a_vector == 1 || plan->b_vector == 1)) continue;
-        if (tile.short_k ? !plain || part > tile.short_k : short_alone) continue; /* fault: matmul-short-k */
+        if (!plain && !tile.ends) continue;                             /* fault: matmul-short-ends */
+        if (tile.short_k ? part > tile.short_k : short_alone) continue; /* fault: matmul-short-k */
         if (gpul__gemm_shared_bytes(tile, part) > shared_bytes) continue;
         const int64_t count = tile.thin && p->M < p->N ? gpul__gemm_tiles_in(p->N, p->M, tile.m, tile.n)
                                                        : gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n);
         if (count > INT32_MAX) continue; /* more than a grid takes */
-        const double time =
-            gpul__gemm_time(tile, tile.m * of_a + tile.n * of_b, count * plan->batch, plan->splits, part, sms);
+        const double time = gpul__gemm_time(tile, tile.m * of_a + tile.n * of_b, count * plan->batch, plan->splits,
+                                            part, sms, plan->term > 0 ? gpul_ceil_div(plan->part, plan->term) : 1);
         if (!(time < least)) continue;
         least = time;
         best = i;
@@ -11129,7 +11235,8 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     double shortest = 1e300;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];
-        if ((tile.short_k && p->K > tile.short_k) || tile.thin != gpul__gemm_is_thin(p) || tile.tensor) continue;
+        if ((tile.short_k && p->K > tile.short_k) || tile.thin != gpul__gemm_is_thin(p) || tile.tensor)
+            continue; /* of thin ones, the first alone */
         const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n); /* of a product */ /* fault: batch-parts */
         const int64_t warps = tile.threads / 32;
         if (double(count * p->K) * tile.busy > shortest * double(sms)) continue;
@@ -11142,15 +11249,38 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
 }
 
-/* Of a plan that has splits, and says which operands are copied by vectors: the tile that takes least, the grid, and
- * scratch memory. Returns about how many cycles it takes. */
+/* A block takes a node of the tree, its terms one after the other: the same sums in the same order, with neither
+ * scratch memory nor waiting. False where there is one term, or tensor cores promote the sums within one. */
+static bool gpul__gemm_in_turn(gpul__gemm_plan *plan, int64_t K, int64_t promoted) {
+    if (plan->splits < 2 || plan->part > plan->term || plan->term > promoted) return false;
+    const int64_t part = plan->term * gpul__gemm_fan;
+    plan->part = part < K ? part : K;
+    plan->splits = int32_t(gpul_ceil_div(K, plan->part)); /* fault: matmul-in-turn */
+    return true;
+}
+
+/* Of a plan that has splits, a term each, and says which operands are copied by vectors: the tile that takes least, the
+ * grid, and scratch memory; and whether blocks take several terms. Returns about how many cycles it takes. */
 static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t element = gpul__bytes_of(p->dtype);
-    const int64_t steps = /* by mma, whole slices of 16-bit elements */
-        plan->mma ? gpul__round_up(plan->part * (element / 2), 64) : plan->part;
-    double time;
-    plan->tile = gpul__gemm_best_tile(&time, plan, p, plan->scale_only ? 0 : steps, machine->sms,
-                                      machine->shared_optin > 49152 ? machine->shared_optin : 49152);
+    const auto best_tile = [&](gpul__gemm_plan *of) {
+        const int64_t steps = /* by mma, whole slices of 16-bit elements */
+            of->mma ? gpul__round_up(of->part * (element / 2), 64) : of->part;
+        double time;
+        of->tile = gpul__gemm_best_tile(&time, of, p, of->scale_only ? 0 : steps, machine->sms,
+                                        machine->shared_optin > 49152 ? machine->shared_optin : 49152);
+        return time;
+    };
+    plan->term = plan->part;
+    double time = best_tile(plan);
+    gpul__gemm_plan in_turn = *plan;
+    if (plan->mma < 2 && gpul__gemm_in_turn(&in_turn, p->K, plan->mma ? 16384 / element : INT64_MAX)) {
+        const double takes = best_tile(&in_turn);
+        if (takes < 0.9 * time) { /* without a doubt */
+            time = takes;
+            *plan = in_turn;
+        }
+    }
     const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype, plan->mma)[plan->tile];
     const bool turned = tile.thin && p->M < p->N; /* as gpul__gemm_thin_kernel takes it */
     plan->tile_m = turned ? tile.n : tile.m;
@@ -11223,6 +11353,7 @@ struct gpul__tensor_task {
     bool bulk, clusters, gathers;
     double room[4]; /* clusters of 1, 2, 4 and 8 blocks that run at a time, one over them; 0: none */
     bool straddles_m = false, straddles_n = false, boxes = false;
+    int64_t terms = 1; /* of a split */
     void set_room(const gpul__machine &machine) {
         room[0] = 1.0 / machine.sms;
         for (int32_t i = 0; i < 3; ++i) room[i + 1] = machine.clusters[i] > 0 ? 1.0 / machine.clusters[i] : 0;
@@ -11257,7 +11388,8 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
     const double lines_m = m * (task.straddles_m ? 1.3 : 1), lines_n = columns * (task.straddles_n ? 1.3 : 1);
     const double multiply = gpul__tensor_multiply_time(m, n), store = gpul__tensor_store_time(m, columns),
                  sums = m * n / 4096.0, slices = double(task.slices), count = double(task.batch * task.splits);
-    const double end = task.bulk ? 490 + (m == 128 ? 11.0 : 3.5) * n : 340 + (m == 128 ? 19.0 : 7.0) * n;
+    const double end = (task.bulk ? 490 + (m == 128 ? 11.0 : 3.5) * n : 340 + (m == 128 ? 19.0 : 7.0) * n) +
+                       double(task.terms - 1) * (300 + 400 * sums);
     double leave = 0, add = 0; /* sums that leave for scratch memory, and what adds them up */
     if (task.splits > 1) {
         leave = 300 + 850 * sums;
@@ -11307,9 +11439,8 @@ static gpul__tensor_way gpul__tensor_best_way(const gpul__tensor_task &task) {
 
 /* What depends on the tile: the grid, counters and scratch memory. There are first the splits, then the promoted sums,
  * then the copies of A and B, of so many bytes for each product. */
-static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, const gpul__tensor_way &way, int64_t part_slices,
-                                   int64_t a_bytes, int64_t b_bytes, const gpul__gemm_problem *p,
-                                   const gpul__machine *machine) {
+static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, const gpul__tensor_way &way, bool promotes, int64_t a_bytes,
+                                   int64_t b_bytes, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__tensor_tile &tile = way.tile;
     const int64_t bytes = int64_t(tile.m) * tile.n * 4; /* of a tile's sums */
     const int32_t shared = tile.cluster_m * tile.cluster_n;
@@ -11327,7 +11458,6 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, const gpul__tensor_way
         plan->c_bulk = plan->share % 64 == 0 ? 64 : plan->share & -plan->share;
     plan->tiles_m = gpul_ceil_div(plan->held == 2 ? p->N : p->M, tile.m * tile.cluster_m);
     plan->tiles_n = gpul_ceil_div(plan->held == 2 ? p->M : p->N, tile.n * tile.cluster_n);
-    const bool promotes = part_slices > gpul__tensor_chunk;
     const int64_t sums = int64_t(2 * 64) * tile.n * 4; /* of both consumers */
     gpul__limit_batch(
         plan, plan->tiles_m * plan->tiles_n *
@@ -11461,11 +11591,16 @@ static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, c
     return found;
 }
 
+/* Slices after which sums are promoted */
+static inline int32_t gpul__tensor_chunk_of(const gpul__gemm_plan *plan, int64_t slice) {
+    return plan->part > plan->term ? int32_t(plan->term / slice) : int32_t(gpul__tensor_chunk);
+}
+
 /* gpul__tensor_kernel for 16-bit types and TF32, of a plan that has the splits; the tile is the one that takes least.
  * Returns about how many nanoseconds it takes. An operand that tensor maps cannot describe is copied. Of 16-bit types
  * one or both are gathered instead, with the smallest tile, where that takes less. One operand of TF32 that is not
  * dense along K passes through registers; if it is B, A and B change places; if both are, the smaller one is copied. */
-static double gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+static double gpul__tensor_plan_of(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
     const bool wide = p->dtype == GPUL_F32;
@@ -11491,6 +11626,7 @@ static double gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
                               true,
                               false,
                               {}};
+    task.terms = gpul_ceil_div(plan->part, plan->term);
     task.straddles_m = straddles[turned];
     task.straddles_n = straddles[!turned];
     task.boxes = !wide && p->b_row != 1;
@@ -11524,9 +11660,21 @@ static double gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
     /* tiles; a cluster has fewer than twice as many blocks as splits */
     const int64_t room = INT32_MAX / 2 / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits);
     if (plan->batch > room) plan->batch = room;
-    gpul__tensor_plan_tile(plan, best, part_slices, plan->gathers & 1 ? 0 : a_bytes, plan->gathers & 2 ? 0 : b_bytes, p,
-                           machine);
+    gpul__tensor_plan_tile(plan, best, part_slices > gpul__tensor_chunk_of(plan, slice),
+                           plan->gathers & 1 ? 0 : a_bytes, plan->gathers & 2 ? 0 : b_bytes, p, machine);
     return least;
+}
+/* The same; or blocks take several terms, where that takes less. */
+static double gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    plan->term = plan->part;
+    gpul__gemm_plan in_turn = *plan;
+    const double least = gpul__tensor_plan_of(plan, p, machine);
+    if (!gpul__gemm_in_turn(&in_turn, p->K, gpul__tensor_chunk * gpul__tensor_slice / gpul__bytes_of(p->dtype)))
+        return least;
+    const double time = gpul__tensor_plan_of(&in_turn, p, machine);
+    if (!(time < least)) return least;
+    *plan = in_turn;
+    return time;
 }
 
 /* The plan of gpul__gemm_kernel for emulated f32, which the data may need. It is made twice, for the memory and for the
@@ -11561,14 +11709,15 @@ static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
     int64_t splits = 1;
     while (tiles * splits * 2 <= gpul__gemm_sms && depth / (splits * 2) >= 512) splits *= 2;
     plan->packed = p->math;
-    plan->part = gpul__round_up(gpul_ceil_div(depth, splits), 64);
+    plan->part = plan->term = gpul__round_up(gpul_ceil_div(depth, splits), 64);
     plan->splits = int32_t(gpul_ceil_div(depth, plan->part));
     plan->a_pitch = plan->b_pitch = depth;
     plan->batch = 1; /* the data of each product decide how it is computed */
     if (machine->wgmma) {
         const int32_t cluster = machine->clusters[0] > 0 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
         plan->tensor = 1;
-        gpul__tensor_plan_tile(plan, {0, {128, 128, cluster, 1}, 1}, 0, depth * p->M * 8, depth * p->N * 8, p, machine);
+        gpul__tensor_plan_tile(plan, {0, {128, 128, cluster, 1}, 1}, false, depth * p->M * 8, depth * p->N * 8, p,
+                               machine);
     } else {
         plan->mma = 2;
         plan->a_vector = plan->b_vector = 8;
@@ -11606,7 +11755,8 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
 /* Which kernel: tensor cores for 16-bit types and TF32, Hopper's where numbers of tiles and coordinates fit in 32 bits.
  * But not, of 16-bit types, for short K, where C takes the time (of a wide C, bulk copies are the faster way there), nor
  * for few rows or columns, where an operand does. The smallest products are for mma alone, since tensor maps take the
- * host longer. Emulation packs two dimensions and saves with all three: it takes large products. */
+ * host longer. TF32, where any of the three is 32 or less, saves nothing, for memory takes the time. Emulation packs two
+ * dimensions and saves with all three: it takes large products. */
 static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
@@ -11615,16 +11765,17 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
                       double(p->M) * double(p->N) < tiles_most;
     const bool tensor = machine->wgmma && fits, emulates = fits && (machine->wgmma || machine->mma > 1);
     const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
+    const bool rounds =
+        p->math == GPUL_MATH_TF32 && p->M > 32 && p->N > 32 && p->K > 32; /* fault: matmul-tf32-narrow */
     const bool wide = p->M >= 256 && p->N >= 256 && double(p->M) * double(p->N) >= 4194304; /* 2^22 */
-    const bool halves = gpul__bytes_of(p->dtype) == 2 && !gpul__gemm_is_thin(p) &&
-                        (p->K > 16 || (p->K > 12 && wide) || p->bias || p->activation); /* fault: matmul-mma-epilogue */
+    const bool halves = gpul__bytes_of(p->dtype) == 2 && !gpul__gemm_is_thin(p) && (p->K > 16 || (p->K > 12 && wide));
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
     if (gpul__gemm_scales_only(p)) gpul__plain_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_EMULATED && emulates && large && size >= 1073741824)
         gpul__emulated_plan(plan, p, machine);
-    else if (tensor && p->math == GPUL_MATH_TF32) {
+    else if (tensor && rounds) {
         gpul__tensor_split(plan, p, gpul__tensor_slice / 4, gpul__h200);
         gpul__tensor_plan(plan, p, machine);
     } else if (halves && (tensor || machine->mma) && p->M > 0 && p->N > 0) {
@@ -11634,7 +11785,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
         const bool tiny = p->K < 128 && size < 262144; /* 2^18 */
         const double most = tensor && !tiny ? gpul__tensor_plan(plan, p, machine) * 0.95 + 825 : 1e300;
         if (machine->mma && gpul__mma_plan(&by_mma, p, machine, most)) *plan = by_mma;
-    } else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
+    } else if (rounds) gpul__rounded_plan(plan, p, machine);
     else gpul__plain_plan(plan, p, machine);
 }
 
@@ -11835,6 +11986,7 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     t.readers = uint32_t((plan.cluster_splits ? 1 : plan.cluster_m + plan.cluster_n - 1) * (plan.tile_m / 16));
     t.slices = int32_t(gpul_ceil_div(v.problem.K, slice));
     t.part_slices = int32_t(gpul_ceil_div(plan.part, slice));
+    t.chunk = gpul__tensor_chunk_of(&plan, slice);
     t.stage_bytes = int32_t(plan.tile_m + gpul__round_up(plan.tile_n, across_b ? 64 : 1)) * gpul__tensor_slice;
     t.stages = gpul__tensor_ring_bytes / t.stage_bytes;
     if (t.stages > gpul__tensor_stages) t.stages = gpul__tensor_stages;
@@ -11903,6 +12055,7 @@ static int32_t gpul__launch_packed(gpul__gemm_view v, int64_t words, gpul_stream
     v.problem.a_batch *= words;
     v.problem.b_batch *= words;
     v.plan.part *= words; /* fault: matmul-tf32-parts */
+    v.plan.term *= words; /* fault: matmul-tf32-terms */
     return gpul__launch_plain(v, stream);
 }
 

@@ -464,7 +464,14 @@ plant matmul-odd-alone test_matmul:test_tensor_cores expression 'alone_at[i] >= 
 plant matmul-odd-both test_matmul:test_tensor_cores expression 'b_vector = 1' 'b_vector = plan.b_vector'
 plant matmul-halves-cut test_matmul:test_tensor_cores expression 'int32_t(a.value[k] * b.value[k] * up)' '2 * int32_t(a.value[k] * b.value[k] * up / 2)'
 plant matmul-halves-promote test_matmul:test_long_sums without
-plant matmul-mma-epilogue test_matmul:test_plans expression 'p->bias || p->activation' 'false'
+plant matmul-tf32-narrow test_matmul:test_plans expression 'p->M > 32' 'p->M > 31'
+plant matmul-in-turn test_matmul:test_plans instead 'plan->splits = int32_t(gpul_ceil_div(K, plan->part + 64));'
+plant matmul-in-turn-sum test_batches:test_in_turn expression 'left <= most' 'true'
+plant matmul-tf32-terms test_matmul:test_math without
+plant matmul-short-ends test_matmul:test_plans without
+plant matmul-short-bias test_batches:test_epilogue expression 'p.transposed' 'false'
+plant matmul-thin-back test_batches:test_in_turn without
+plant matmul-thin-slots test_matmul:test_thin expression 'of_term < term' 'false'
 plant matmul-short-k test_matmul:test_plans expression 'part > tile.short_k' 'true'
 plant matmul-mma-whole test_matmul:test_plans expression 'whole(8)' 'gpul__gemm_aligned_rows(x[i], 2, 16)'
 plant matmul-mma-vector test_matmul:test_plans expression 'pitch[0] ? 8 : vector[0]' '8'
@@ -477,7 +484,6 @@ plant matmul-short-await test_matmul:test_row_alone without
 plant matmul-short-reads test_matmul:test_short_k expression 'first + i < rows' 'first + i == 0'
 plant matmul-short-rows test_matmul:test_short_k without
 plant matmul-short-columns test_matmul:test_short_k without
-plant matmul-thin-zero test_matmul:test_zeros expression 'gpul__gemm_add(tile.sum[j], Compute(0))' 'tile.sum[j]'
 plant matmul-thin-await test_matmul:test_row_alone without
 plant matmul-thin-early test_matmul:test_thin without
 plant matmul-thin-late test_matmul:test_thin without

@@ -406,9 +406,48 @@ static void test_copied_stacks(void) {
         }
 }
 
+/* Blocks of a large stack add up the parts of K themselves: the bits are those of products whose parts are shared. */
+static void test_in_turn(void) {
+    static const int64_t sizes[][3] = {
+        {9, 10, 700}, {40, 36, 400}, {3, 20, 700}, {1, 9, 1500}}; /* the last: two nodes */
+    int32_t device = 0;
+    gpul__machine machine;
+    gpul_device info;
+    memset(&machine, 0, sizeof machine);
+    CHECK_CUDA(cudaGetDevice(&device));
+    CHECK_OK(gpul_device_info(&info, device));
+    machine.sms = info.sms;
+    machine.shared_optin = info.shared_per_block_optin;
+    CHECK_INT(gpul__find_tensor_cores(&machine), 0);
+    for (int c = 0; c < COUNT_OF(sizes); c++) {
+        const int64_t M = sizes[c][0], N = sizes[c][1], K = sizes[c][2], many = 4 * (int64_t)machine.sms;
+        const stack_case stack = {{3, 3, 3}, {{many}, {many}, {many}}, M, N, K};
+        int seen = 0;
+        for (int d = 0; d < 4; d++) {
+            gpul__gemm_problem p;
+            gpul__gemm_plan plan;
+            memset(&p, 0, sizeof p);
+            p.dtype = types[d];
+            p.M = M, p.N = N, p.K = K;
+            p.batch = many;
+            p.a_row = K;
+            p.b_row = p.c_row = N;
+            p.a_col = p.b_col = 1;
+            p.alpha = 1;
+            p.a_steps = p.a_batch = M * K;
+            p.b_steps = p.b_batch = K * N;
+            p.c_steps = p.c_batch = M * N;
+            CHECK_INT(gpul__plan_gemm(&plan, &p, &machine), 1);
+            seen += plan.part > plan.term;
+            if (!left_out(4 * c + d)) one_case(types[d], &stack, d, 0, d, 1, 0, NULL);
+        }
+        CHECK(seen >= 1);
+    }
+}
+
 /* Of a stack, the parts of K are those of one product, whatever the stack */
 static void test_plans(void) {
-    int64_t stacks = 0, limited = 0;
+    int64_t stacks = 0, limited = 0, in_turn = 0;
     for (int k = 0; k < 100000; k++) {
         gpul__gemm_problem p;
         gpul__gemm_plan one, many;
@@ -436,7 +475,7 @@ static void test_plans(void) {
         p.c_steps = p.c_batch = p.M * p.N + rng_below(2);
         gpul__plan_gemm(&many, &p, &machine);
         good = one.batch == 1 && many.batch >= 1 && many.batch <= p.batch && many.batch <= 65535;
-        good = good && many.splits == one.splits && many.part == one.part && many.packed == one.packed &&
+        good = good && many.term == one.term && many.packed == one.packed &&
                (many.tensor || many.mma) == (one.tensor || one.mma);
         /* a stack that is not aligned as one product is may have other tiles; then as many bytes as these have */
         good = good && (many.scratch_bytes <= one.scratch_bytes || many.batch > 1 || many.tensor || many.mma ||
@@ -462,6 +501,7 @@ static void test_plans(void) {
             good =
                 good && p.a_steps * (int64_t)gpul_dtype_size(p.dtype) % (gpul_dtype_size(p.dtype) == 2 ? 8 : 16) == 0;
         stacks += many.batch > 1;
+        in_turn += many.part > many.term;
         limited += many.batch < p.batch;
         if (!good) {
             FAIL("plan %d: %s, %lld of %lld x %lld x %lld: %lld at a time, %d parts of %lld", k,
@@ -470,7 +510,7 @@ static void test_plans(void) {
             return;
         }
     }
-    CHECK(stacks > 10000 && limited > 1000);
+    CHECK(stacks > 10000 && limited > 1000 && in_turn > 1000);
 }
 
 static void test_errors(void) {
@@ -542,6 +582,7 @@ int main(void) {
     RUN(test_epilogue);
     RUN(test_gelu);
     RUN(test_copied_stacks);
+    RUN(test_in_turn);
     RUN(test_plans);
     RUN(test_errors);
     return check_end();

@@ -397,9 +397,9 @@ static void test_chain(void) {
             const double got = box_got(&C, at).f;
             double sums[256], want;
             int64_t count = 0;
-            for (int64_t part = 0; part < K; part += plan.part, count++)
+            for (int64_t part = 0; part < K; part += plan.term, count++)
                 sums[count] =
-                    part_sum(&A, &B, i, j, part, part + plan.part < K ? part + plan.part : K, is_thin(M, N, K));
+                    part_sum(&A, &B, i, j, part, part + plan.term < K ? part + plan.term : K, is_thin(M, N, K));
             want = combined(sums, count, t);
             if (narrow) {
                 uint16_t rounded;
@@ -450,8 +450,8 @@ static float tensor_sum(const double *a, const double *b, int64_t K, const gpul_
     const int64_t words = t == GPUL_F32 ? 2 : 1, chunk_length = 8192 / words, products = 16 / words;
     double sums[128];
     int64_t parts = 0;
-    for (int64_t part = 0; part < K; part += plan->part) {
-        const int64_t end = part + plan->part < K ? part + plan->part : K;
+    for (int64_t part = 0; part < K; part += plan->term) {
+        const int64_t end = part + plan->term < K ? part + plan->term : K;
         float of_part = 0;
         for (int64_t chunk = part; chunk < end; chunk += chunk_length) {
             const int64_t stop = chunk + chunk_length < end ? chunk + chunk_length : end;
@@ -608,6 +608,8 @@ static double rounded(double x) { /* to TF32 */
     memcpy(&r, &bits, 4);
     return (double)r;
 }
+/* Does TF32 round the factors of products of this shape? */
+static int rounds(int64_t M, int64_t N, int64_t K) { return M > 32 && N > 32 && K > 32; }
 static double halfway(double x) { /* between two numbers of TF32 */
     float f = (float)x;
     uint32_t bits;
@@ -655,8 +657,8 @@ static float emulated_sum(const double *a, const double *b, int64_t K, const gpu
     const int64_t step = t == GPUL_F16 ? 16 : 8;
     double sums[128];
     int64_t parts = 0;
-    for (int64_t part = 0; part < K; part += plan->part) {
-        const int64_t end = part + plan->part < K ? part + plan->part : K;
+    for (int64_t part = 0; part < K; part += plan->term) {
+        const int64_t end = part + plan->term < K ? part + plan->term : K;
         float sum = 0, low = 0;
         for (int64_t slice = part; slice < end; slice += 2 * step) {
             double x[2][32], y[2][32];
@@ -730,6 +732,7 @@ static void math_case(int math, int64_t M, int64_t N, int64_t K, int orders, int
     const int64_t count = samples && samples < M * N ? samples : M * N;
     double *const a = (double *)malloc((size_t)(2 * K + 1) * 8), *const b = a + K;
     int64_t outside = 0, wrong = 0;
+    const int in_tf32 = math == GPUL_MATH_TF32 && rounds(M, N, K);
     int tensor, deep_a = 0, deep_b = 0, most = -4;
     gpul_gemm_options options = GPUL_ZERO;
     gpul__gemm_plan plan;
@@ -770,7 +773,7 @@ static void math_case(int math, int64_t M, int64_t N, int64_t K, int orders, int
             box_2d(&same[j], GPUL_F32, m[j].view.shape[0], m[j].view.shape[1], LAY_C, 0, FILL_NAN);
             for (int64_t i = 0; i < m[j].n; i++) {
                 const double x = box_get(&m[j], i).f;
-                box_put(&same[j], i, num_of(j < 2 && math == GPUL_MATH_TF32 ? rounded(x) : x));
+                box_put(&same[j], i, num_of(j < 2 && in_tf32 ? rounded(x) : x));
             }
             box_upload(&same[j]);
         }
@@ -784,7 +787,7 @@ static void math_case(int math, int64_t M, int64_t N, int64_t K, int orders, int
         for (int64_t k = 0; k < K; k++) {
             a[k] = box_get(&m[0], i * K + k).f;
             b[k] = box_get(&m[1], k * N + j).f;
-            if (math == GPUL_MATH_TF32) {
+            if (in_tf32) {
                 a[k] = rounded(a[k]);
                 b[k] = rounded(b[k]);
             }
@@ -853,8 +856,8 @@ static void test_emulated_wide(void) {
 }
 
 static void test_math(void) {
-    static const int64_t shapes[][3] = {{1, 1, 1},      {5, 3, 9},      {64, 64, 64}, {65, 63, 65},
-                                        {33, 130, 100}, {129, 70, 200}, {7, 9, 3000}, {200, 3, 70}},
+    static const int64_t shapes[][3] = {{1, 1, 1},      {5, 3, 9},      {64, 64, 64},  {65, 63, 65}, {33, 130, 100},
+                                        {129, 70, 200}, {37, 39, 3000}, {200, 33, 70}, {32, 70, 100}},
                          large[][3] = {{1030, 1020, 1030},
                                        {1500, 1490, 520},
                                        {8200, 2050, 256},
@@ -873,8 +876,8 @@ static void test_math(void) {
     for (int orders = 0; orders < 8;
          orders++) { /* rows of a multiple of 16 bytes: operands may pass through registers */
         math_case(GPUL_MATH_TF32, 72, 68, 132, orders, 0, 1, orders % 3 == 1 ? 0.75 : 0, orders % 3, 0);
-        math_case(GPUL_MATH_TF32, 4, 200, 1000, orders, 0, -1.5, 0, 0, 300);
-        math_case(GPUL_MATH_TF32, 204, 8, 1028, orders, 0, 1, 0, 0, 300);
+        math_case(GPUL_MATH_TF32, 36, 200, 1000, orders, 0, -1.5, 0, 0, 300);
+        math_case(GPUL_MATH_TF32, 204, 36, 1028, orders, 0, 1, 0, 0, 300);
     }
     math_case(GPUL_MATH_TF32, 30, 20, 0, 0, 0, 1, 0.5, 0, 0);
     math_case(GPUL_MATH_EMULATED, 30, 20, 0, 0, 0, 1, 0, 0, 0);
@@ -1188,13 +1191,13 @@ static void test_math_plans(void) {
             good = good && (plan.splits == 1 || plan.counters >= tiles * ((plan.splits + 15) / 16 + 1));
             machine.wgmma = 1; /* whose bits they are */
             gpul__plan_gemm(&again, &p, &machine);
-            good = good && again.tensor && again.splits == plan.splits && again.part == plan.part;
+            good = good && again.tensor && again.splits == plan.splits && again.term == plan.term;
             by_mma++;
         } else if (wanted) {
             machine.sms = 1 + (int32_t)rng_below(200);
             gpul__plan_gemm(&again, &p, &machine);
             tiles = plan.tiles_m * plan.cluster * plan.tiles_n;
-            good = good && plan.packed == p.math && plan.splits == again.splits && plan.part == again.part;
+            good = good && plan.packed == p.math && plan.splits == again.splits && plan.term == again.term;
             good = good && plan.part % 64 == 0 && plan.part * plan.splits >= p.K && plan.part * (plan.splits - 1) < p.K;
             good = good && plan.tiles_m * 128 * plan.cluster >= p.M && plan.tiles_n * 128 >= p.N;
             good = good && plan.blocks >= 1 && plan.blocks % plan.cluster == 0;
@@ -1205,15 +1208,15 @@ static void test_math_plans(void) {
             /* the GPU may turn to it, and reads the depths all the time */
             good = good && plan.ranges_at >= ieee.scratch_bytes && plan.counters >= ieee.counters;
             good = good && (plan.splits == 1 || plan.counters >= tiles * 2 * ((plan.splits + 15) / 16 + 1));
-        } else if (p.math == GPUL_MATH_TF32 && p.alpha != 0 && p.K > 0) {
-            const int cores = machine.mma && p.M > 0 && p.N > 0;
+        } else if (p.math == GPUL_MATH_TF32 && p.alpha != 0 && rounds(p.M, p.N, p.K)) {
+            const int cores = machine.mma;
             if (cores) { /* the bits of wgmma */
                 machine.wgmma = 1;
                 gpul__plan_gemm(&ieee, &p, &machine);
                 good = good && plan.mma && plan.a_vector == 8 && plan.b_vector == 8 && !plan.a_pitch && !plan.b_pitch;
                 good = good && plan.tiles_m * plan.tile_m >= p.M && plan.tiles_n * plan.tile_n >= p.N;
             }
-            good = good && plan.packed == GPUL_MATH_TF32 && plan.splits == ieee.splits && plan.part == ieee.part;
+            good = good && plan.packed == GPUL_MATH_TF32 && plan.term == ieee.term;
             tiles = plan.tiles_m * plan.tiles_n; /* they depend on how A and B lie, which copies do not */
             good = good && plan.a_at >= (plan.splits > 1 ? plan.splits * tiles * plan.tile_m * plan.tile_n * 4 : 0) &&
                    plan.a_at % 256 == 0 && plan.b_at % 256 == 0;
@@ -1233,7 +1236,7 @@ static void test_math_plans(void) {
             return;
         }
     }
-    CHECK(tensor > 1000 && by_mma > 200 && rounded_only[0] > 10000 && rounded_only[1] > 10000 && split > 100 &&
+    CHECK(tensor > 1000 && by_mma > 200 && rounded_only[0] > 5000 && rounded_only[1] > 5000 && split > 100 &&
           pairs > 500);
 }
 
@@ -1315,8 +1318,8 @@ static int at_a_time(const void *data, int64_t steps, int64_t pitch, int64_t den
 /* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
-    long split = 0, tiles_seen[8] = {0, 0, 0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[2][9], shapes[4][4], copied = 0,
-         gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0}, by_mma[3][4];
+    long split = 0, in_turn[3] = {0, 0, 0}, tiles_seen[9] = {0, 0, 0, 0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[2][9],
+         shapes[4][4], copied = 0, gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0}, by_mma[3][4];
     memset(tensor_seen, 0, sizeof tensor_seen);
     memset(by_mma, 0, sizeof by_mma);
     memset(shapes, 0, sizeof shapes);
@@ -1343,7 +1346,7 @@ static void test_plans(void) {
         memset(&again, 0x55, sizeof again);
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&again, &p, &machine) == 1;
         good = good && memcmp(&plan, &again, sizeof plan) == 0;
-        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 2 : 8) && plan.splits >= 1 && plan.splits <= 256;
+        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 2 : 9) && plan.splits >= 1 && plan.splits <= 256;
         good = good && (plan.tensor || (plan.group_rows >= 1 && plan.group_rows <= 8 &&
                                         (plan.group_rows == 1 || plan.group_rows <= plan.tiles_m)));
         if (good && plan.tensor) {
@@ -1352,14 +1355,16 @@ static void test_plans(void) {
             tensor_seen[good ? plan.tile_m / 128 : 0][good ? plan.tile_n / 32 : 0]++;
         } else tiles_seen[good ? plan.tile : 0]++;
         large = p.M >= 256 && p.N >= 256 && (double)p.M * (double)p.N >= 4194304;
-        halves = size == 2 && (p.K > 16 || (p.K > 12 && large) || p.bias || p.activation) && !is_thin(p.M, p.N, p.K) &&
-                 !plan.scale_only && p.M > 0 && p.N > 0;
+        halves = size == 2 && (p.K > 16 || (p.K > 12 && large)) && !is_thin(p.M, p.N, p.K) && !plan.scale_only &&
+                 p.M > 0 && p.N > 0;
         good = good && (plan.tensor || plan.mma) ==
-                           ((machine.wgmma && !plan.scale_only && p.M > 0 && p.N > 0 && p.math == GPUL_MATH_TF32) ||
+                           ((machine.wgmma && !plan.scale_only && rounds(p.M, p.N, p.K) && p.math == GPUL_MATH_TF32) ||
                             (halves && (machine.wgmma || machine.mma)));
         good = good && !(plan.tensor && plan.mma) && (!plan.tensor || machine.wgmma) &&
                (!plan.mma || (machine.mma && halves));
-        /* K, in parts of whole slices */
+        /* K, in parts of whole slices, each a term or the 16 of a node */
+        good = good && (plan.part == plan.term || plan.part == (plan.term < p.K / 16 ? 16 * plan.term : p.K));
+        in_turn[plan.tensor ? 2 : plan.mma != 0] += plan.part > plan.term;
         good = good && plan.part * plan.splits >= p.K && plan.part * (plan.splits - 1) < (p.K ? p.K : 1);
         good = good &&
                (plan.splits == 1 || (plan.tensor || plan.mma ? plan.part * size % 128 == 0 && plan.part * size >= 512
@@ -1372,21 +1377,21 @@ static void test_plans(void) {
         if (plan.tensor && size == 2) other.dtype = rng_below(2) ? GPUL_F16 : GPUL_BF16;
         machine.sms = 1 + (int32_t)rng_below(200);
         gpul__plan_gemm(&again, &other, &machine);
-        good = good && again.splits == plan.splits && again.part == plan.part;
+        good = good && again.term == plan.term;
         if (plan.tensor && size == 2) { /* Hopper's bits are the same without wgmma */
             machine.wgmma = 0;
             gpul__plan_gemm(&again, &other, &machine);
-            good = good && again.mma && again.splits == plan.splits && again.part == plan.part;
+            good = good && again.mma && again.term == plan.term;
         }
         split += plan.splits > 1;
         /* C, in tiles */
         {
-            static const int64_t high[3][8] = {{128, 128, 64, 32, 64, 16, 0, 64},
-                                               {128, 64, 32, 0, 32},
-                                               {32, 0, 128, 128, 64, 32}},
-                                 wide[3][8] = {{256, 64, 64, 32, 16, 64, 128, 4},
-                                               {128, 64, 32, 64, 4},
-                                               {32, 128, 4, 128, 64, 32}};
+            static const int64_t high[3][9] = {{128, 128, 64, 32, 64, 16, 0, 64, 16},
+                                               {128, 64, 32, 0, 32, 8},
+                                               {32, 0, 128, 128, 64, 32, 32}},
+                                 wide[3][9] = {{256, 64, 64, 32, 16, 64, 128, 4, 4},
+                                               {128, 64, 32, 64, 4, 4},
+                                               {32, 128, 4, 128, 64, 32, 4}};
             const int dtype = size == 4   ? 0
                               : size == 8 ? 1
                                           : 2,
@@ -1397,7 +1402,7 @@ static void test_plans(void) {
                                             : high[dtype][plan.tile],
                           other_one = plan.tensor ? plan.tile_n * plan.cluster_n : wide[dtype][plan.tile],
                           m = turned ? other_one : one, n = turned ? one : other_one;
-            good = good && (plan.mma ? plan.tile >= 3 : plan.tensor || size != 2 || plan.tile < 3);
+            good = good && (plan.mma ? plan.tile >= 3 : plan.tensor || size != 2 || plan.tile < 3 || plan.tile == 6);
             /* kernels for tensor cores have 16-bit types multiplied by no other ones, but for short K and few rows */
             good = good && (size != 2 || plan.tile != 0 || plan.tensor || plan.scale_only || p.M == 0 || p.N == 0 ||
                             !(machine.mma || machine.wgmma));
@@ -1407,7 +1412,7 @@ static void test_plans(void) {
                                                         : size == 8 ? 32
                                                                     : 48) ||
                                           plan.scale_only) &&
-                                         plan.splits == 1 && !p.bias && !p.activation));
+                                         plan.splits == 1 && (size < 8 || (!p.bias && !p.activation))));
             if (!plan.tensor) { /* tiles of each part; a counter for each 16 parts, and one for the sums of those */
                 const int64_t tiles = plan.tiles_m * plan.tiles_n;
                 good = good && plan.tile_m == m && plan.tile_n == n;
@@ -1460,7 +1465,9 @@ static void test_plans(void) {
             good = good && plan.promoted_at == (plan.splits > 1 ? plan.splits * tiles * tile : 0);
             good = good && plan.counters == (counted ? tiles * (plan.tile_m / 64) * ((plan.splits + 15) / 16 + 1) : 0);
             good = good && plan.promoted_at <= 64 << 20 && plan.a_at - plan.promoted_at <= ((int64_t)plan.blocks << 17);
-            good = good && plan.a_at >= plan.promoted_at + (plan.part * size > 16384 ? plan.blocks * consumers : 0);
+            good = good &&
+                   plan.a_at >= plan.promoted_at +
+                                    (plan.part > plan.term || plan.part * size > 16384 ? plan.blocks * consumers : 0);
             good = good && plan.b_at >= plan.a_at + plan.a_pitch * a_lines * size && plan.a_at % 128 == 0 &&
                    plan.b_at % 128 == 0 && plan.scratch_bytes >= plan.b_at + plan.b_pitch * b_lines * size;
             if (plan.c_bulk)
@@ -1513,9 +1520,10 @@ static void test_plans(void) {
         }
     }
     CHECK(split > 1000 && aligned > 500);
+    for (int i = 0; i < 3; i++) CHECK(in_turn[i] > 10); /* without tensor cores, by mma, by wgmma */
     for (int i = 0; i < 3; i++) CHECK(by_mma[i][0] > 100 && by_mma[i][2] > 100);
     CHECK(by_mma[2][1] > 100);
-    for (int i = 0; i < 8; i++) CHECK(tiles_seen[i] > 100);
+    for (int i = 0; i < 9; i++) CHECK(tiles_seen[i] > 100);
     CHECK(copied > 1000 && gathered > 1000 && mixed > 100 && together > 100 && held[1] > 100 && held[2] > 100);
     for (int i = 0; i < 2; i++)
         for (int w = 1; w <= 8; w++) CHECK(tensor_seen[i][w] > 100);

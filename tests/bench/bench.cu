@@ -1404,14 +1404,25 @@ __global__ void check_gemv_kernel(unsigned long long *count, const T *y, const T
     }
 }
 
+// So many products, from matrix to matrix so many elements of A, B and C
+struct Stack {
+    int count = 1;
+    int64_t a = 0, b = 0, c = 0;
+};
 static cublasStatus_t blas_gemm(cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *A, int lda,
                                 const void *B, int ldb, void *C, int ldc, cudaDataType_t type, cublasComputeType_t how,
-                                double beta = 0) {
+                                double beta = 0, const Stack &stack = {}) {
     const float onef = 1, betaf = float(beta);
     const double oned = 1;
     const bool wide = type == CUDA_R_64F;
-    return cublasGemmEx(cublas, ta, tb, m, n, k, wide ? static_cast<const void *>(&oned) : &onef, A, type, lda, B, type,
-                        ldb, wide ? static_cast<const void *>(&beta) : &betaf, C, type, ldc, how, CUBLAS_GEMM_DEFAULT);
+    const void *const one = wide ? static_cast<const void *>(&oned) : &onef, *const rest =
+                                                                                 wide ? static_cast<const void *>(&beta)
+                                                                                      : &betaf;
+    if (stack.count == 1)
+        return cublasGemmEx(cublas, ta, tb, m, n, k, one, A, type, lda, B, type, ldb, rest, C, type, ldc, how,
+                            CUBLAS_GEMM_DEFAULT);
+    return cublasGemmStridedBatchedEx(cublas, ta, tb, m, n, k, one, A, type, lda, stack.a, B, type, ldb, stack.b, rest,
+                                      C, type, ldc, stack.c, stack.count, how, CUBLAS_GEMM_DEFAULT);
 }
 
 template <class T> static bool build_gemv(Case &k, int64_t rows, int64_t cols, bool row_major) {
@@ -1472,26 +1483,43 @@ template <class T> static void gemv_cases() {
 // ---------------------------------------------------------------------------------------------------------------------
 // matmul, row-major
 // ---------------------------------------------------------------------------------------------------------------------
-// Where element (i, j) of a matrix lies: i * row + j * col.
+// Where element (i, j) of matrix b of a stack lies
 struct Strides {
-    int64_t row, col;
-    __host__ __device__ int64_t operator()(int64_t i, int64_t j) const { return i * row + j * col; }
+    int64_t row, col, matrix = 0;
+    __host__ __device__ int64_t operator()(int64_t b, int64_t i, int64_t j) const {
+        return b * matrix + i * row + j * col;
+    }
 };
 
-// One warp a sample of C; and no NaN anywhere. C is `times` A B, and `rest` that was left of what was there before so many
-// calls, each of which rounded.
+// What a product ends with: a bias for each column, `step` elements apart, and GPUL_ACTIVATION_*
+template <class T> struct Epilogue {
+    const T *bias = nullptr;
+    int64_t step = 0;
+    int32_t activation = GPUL_ACTIVATION_NONE;
+    __host__ __device__ double bias_of(int64_t j) const { return bias ? to_double(bias[j * step]) : 0; }
+    __host__ __device__ double activate(double x) const {
+        if (activation == GPUL_ACTIVATION_RELU) return x > 0 ? x : 0;
+        if (activation == GPUL_ACTIVATION_GELU)
+            return x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))) / 2;
+        return x;
+    }
+};
+
+// One warp a sample of C; and no NaN anywhere. C is `times` A B and bias, and `rest` that was left of what was there before
+// so many calls, each of which rounded; then the activation.
 template <class T>
 __global__ void check_gemm_kernel(unsigned long long *count, const T *C, const T *A, const T *B, Strides cs, Strides as,
                                   Strides bs, int64_t m, int64_t n, int64_t kk, int64_t samples, uint64_t seed,
                                   double bound, double last, double tiny, double times = 1, double rest = 0,
-                                  int calls = 1) {
+                                  int calls = 1, int64_t batch = 1, Epilogue<T> epilogue = {}) {
     const int64_t warps = grid_step() / 32;
     for (int64_t s = grid_first() / 32; s < samples; s += warps) {
-        const int64_t i = int64_t(unit(seed, uint64_t(2 * s)) * double(m)),
+        const int64_t b = int64_t(unit(~seed, uint64_t(s)) * double(batch)),
+                      i = int64_t(unit(seed, uint64_t(2 * s)) * double(m)),
                       j = int64_t(unit(seed, uint64_t(2 * s + 1)) * double(n));
         double sum = 0, mag = 0;
         for (int64_t l = threadIdx.x & 31; l < kk; l += 32) {
-            const double p = to_double(A[as(i, l)]) * to_double(B[bs(l, j)]);
+            const double p = to_double(A[as(b, i, l)]) * to_double(B[bs(b, l, j)]);
             sum += p;
             mag += fabs(p);
         }
@@ -1499,14 +1527,17 @@ __global__ void check_gemm_kernel(unsigned long long *count, const T *C, const T
             sum += __shfl_xor_sync(warp_full, sum, o);
             mag += __shfl_xor_sync(warp_full, mag, o);
         }
-        const double before = calls * fabs(rest), most = times * fabs(sum) + before;
-        if ((threadIdx.x & 31) == 0 && !(fabs(to_double(C[cs(i, j)]) - (times * sum + rest)) <=
+        const double bias = epilogue.bias_of(j), before = calls * fabs(rest),
+                     most = times * (fabs(sum) + fabs(bias)) + before; // peers may round before they add the bias
+        sum += bias;
+        mag += fabs(bias);
+        if ((threadIdx.x & 31) == 0 && !(fabs(to_double(C[cs(b, i, j)]) - epilogue.activate(times * sum + rest)) <=
                                          bound * (times * mag + before) + last * most + tiny))
             atomicAdd(count, 1ull);
     }
     unsigned long long nan = 0;
-    for (int64_t i = grid_first(); i < m * n; i += grid_step()) {
-        const double v = to_double(C[cs(i / n, i % n)]);
+    for (int64_t i = grid_first(); i < batch * m * n; i += grid_step()) {
+        const double v = to_double(C[cs(i / n / m, i / n % m, i % n)]);
         nan += v != v;
     }
     if (nan) atomicAdd(count, nan);
@@ -1520,6 +1551,9 @@ struct LtPlan {
     size_t best = 0;
     bool wide = false, chosen = false;
     double beta = 0;
+    Stack stack;
+    const void *bias = nullptr; // of rows, dense
+    int32_t activation = GPUL_ACTIVATION_NONE;
 
     // column-major m x k by k x n; A, B and C for their alignment
     bool make(cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *A, int lda, const void *B,
@@ -1540,6 +1574,23 @@ struct LtPlan {
                     ok(cublasLtMatrixLayoutCreate(&b, type, uint64_t(nb ? k : n), uint64_t(nb ? n : k), ldb)) &&
                     ok(cublasLtMatrixLayoutCreate(&c, type, uint64_t(m), uint64_t(n), ldc)) &&
                     ok(cublasLtMatmulPreferenceCreate(&preference));
+        const auto stacked = [&](cublasLtMatrixLayout_t x, int64_t step) {
+            return ok(cublasLtMatrixLayoutSetAttribute(x, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &stack.count,
+                                                       sizeof stack.count)) &&
+                   ok(cublasLtMatrixLayoutSetAttribute(x, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step,
+                                                       sizeof step));
+        };
+        if (good && stack.count > 1) good = stacked(a, stack.a) && stacked(b, stack.b) && stacked(c, stack.c);
+        static const cublasLtEpilogue_t epilogues[2][3] = {
+            {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_GELU},
+            {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS}};
+        if (good && (bias || activation)) {
+            const cublasLtEpilogue_t epilogue = epilogues[bias != nullptr][activation];
+            good =
+                ok(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue)) &&
+                (!bias ||
+                 ok(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias)));
+        }
         if (good)
             good = ok(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                            &blas_workspace_bytes, sizeof blas_workspace_bytes)) &&

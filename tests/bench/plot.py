@@ -42,6 +42,7 @@ FAMILIES = {  # name and colour
     "gemv": ("gemv", "#1b9e77"),
     "histogram": ("histogram", "#7b3294"),
     "matmul": ("matmul", "#8c6d31"),
+    "gemm_ex": ("gemm_ex", "#636363"),
 }
 HISTOGRAMS = (("histogram, up to 256 bins", 256), ("histogram, 512 to 32768", 32768), ("histogram, more bins", 1 << 62))
 TITLES = {

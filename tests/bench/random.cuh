@@ -1364,8 +1364,8 @@ static cublasStatus_t blas_gemv_steps(cublasOperation_t t, int m, int n, const d
 }
 
 // of a matrix, as BLAS takes it
-static bool is_row_major(const View &v) { return v.stride[1] == 1 && v.stride[0] >= v.shape[1]; }
-static int leading_dimension(const View &v) { return int(is_row_major(v) ? v.stride[0] : v.stride[1]); }
+static bool is_row_major(const View &v) { return v.stride[v.nd - 1] == 1 && v.stride[v.nd - 2] >= v.shape[v.nd - 1]; }
+static int leading_dimension(const View &v) { return int(v.stride[is_row_major(v) ? v.nd - 2 : v.nd - 1]); }
 
 template <class T> static bool build_random_gemv(Case &k, const View &va, const View &vx, int64_t y_at) {
     const T *A = va.in<const T>(big_a), *x = vx.in<const T>(big_b);
@@ -1745,68 +1745,139 @@ static Random draw_histogram(Draws &r) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// matmul
+// matmul, and what else gpul_gemm_ex takes: stacks, other arithmetic, a bias and activations
 // ---------------------------------------------------------------------------------------------------------------------
-// C = A B, or C = A B + beta C
+// C = act(A B + beta C + bias)
+struct Product {
+    View a, b, c; // stacks have three dimensions
+    double beta = 0;
+    int32_t math = GPUL_MATH_IEEE, activation = GPUL_ACTIVATION_NONE;
+    bool has_bias = false; // a dense vector, from element bias_at of `side` on
+    int64_t bias_at = 0;
+    int64_t count() const { return c.nd == 3 ? c.shape[0] : 1; }
+    int64_t m() const { return c.shape[c.nd - 2]; }
+    int64_t n() const { return c.shape[c.nd - 1]; }
+    int64_t k() const { return a.shape[a.nd - 1]; }
+    bool fits() const { return a.fits() && b.fits() && c.fits(); }
+    bool is_aligned() const {
+        bool aligned = true;
+        for (const View *v : {&a, &b, &c}) {
+            const int64_t bytes = int64_t(v->bytes), step = v->nd == 3 ? v->stride[0] : 0;
+            aligned = aligned && v->aligned(16) && leading_dimension(*v) * bytes % 16 == 0 && step * bytes % 16 == 0;
+        }
+        return aligned;
+    }
+    std::string words() const {
+        std::string s = count() > 1 ? text("%lld of ", (long long)count()) : "";
+        s += text("%lldx%lldx%lld A%s B%s C%s", (long long)m(), (long long)n(), (long long)k(), a.words().c_str(),
+                  b.words().c_str(), c.words().c_str());
+        if (beta != 0) s += text(" beta=%g", beta);
+        if (has_bias) s += text(" bias+%lld", (long long)bias_at);
+        if (activation) s += activation == GPUL_ACTIVATION_RELU ? " relu" : " gelu";
+        return s;
+    }
+};
+static Strides strides_of(const View &v) {
+    return {v.stride[v.nd - 2], v.stride[v.nd - 1], v.nd == 3 ? v.stride[0] : 0};
+}
+
+// For a peer that has none: one pass over a product
 template <class T>
-static bool build_random_matmul(Case &k, const View &va, const View &vb, const View &vc, double beta) {
-    const T *A = va.in<const T>(big_a), *B = vb.in<const T>(big_b);
-    T *C = vc.in<T>(big_c);
-    const int64_t m = vc.shape[0], n = vc.shape[1], kk = va.shape[1], a_end = va.end(), b_end = vb.end();
-    const Strides as = {va.stride[0], va.stride[1]}, bs = {vb.stride[0], vb.stride[1]},
-                  cs = {vc.stride[0], vc.stride[1]};
-    k.bytes = double(m * kk + kk * n + (beta != 0 ? 2 : 1) * m * n) * double(sizeof(T));
-    k.flops = 2.0 * double(m) * double(n) * double(kk);
+__global__ void epilogue_kernel(T *C, Strides cs, int64_t m, int64_t n, int64_t count, bool row_major,
+                                Epilogue<T> epilogue) {
+    for (int64_t i = grid_first(); i < count * m * n; i += grid_step()) {
+        const int64_t of = i % (m * n), row = row_major ? of / n : of % m, col = row_major ? of % n : of / m;
+        T &c = C[cs(i / (m * n), row, col)];
+        c = from_double<T>(epilogue.activate(to_double(c) + epilogue.bias_of(col)));
+    }
+}
+
+template <class T> static bool build_random_matmul(Case &k, const Product &p) {
+    const T *A = p.a.in<const T>(big_a), *B = p.b.in<const T>(big_b);
+    T *C = p.c.in<T>(big_c), *bias = p.has_bias ? reinterpret_cast<T *>(side) + p.bias_at : nullptr;
+    const int64_t m = p.m(), n = p.n(), kk = p.k(), count = p.count(), a_end = p.a.end(), b_end = p.b.end();
+    const Strides as = strides_of(p.a), bs = strides_of(p.b), cs = strides_of(p.c);
+    const double beta = p.beta;
+    k.bytes = (double(as.matrix ? count : 1) * double(m * kk) + double(bs.matrix ? count : 1) * double(kk * n) +
+               (beta != 0 ? 2 : 1) * double(count) * double(m * n)) *
+              double(sizeof(T));
+    k.flops = 2.0 * double(count) * double(m) * double(n) * double(kk);
     k.out = C;
-    k.out_bytes = size_t(vc.end() - vc.at) * sizeof(T);
+    k.out_bytes = size_t(p.c.end() - p.c.at) * sizeof(T);
     if (beta != 0) k.out_byte = 0x3c; // a small number in each type
     uint64_t *drawn = new uint64_t(0);
     k.draw = [=](uint64_t seed) {
         *drawn = seed;
         generate<T>(big_a, a_end, NORMAL, seed, 0.0, 0.5);
         generate<T>(big_b, b_end, NORMAL, ~seed, 0.0, 0.5);
+        if (bias) generate<T>(bias, n, NORMAL, seed ^ 1, 0.0, 0.5);
     };
     const double unit_roundoff = sizeof(T) == 8 ? 0x1p-53 : 0x1p-24,
                  last = sizeof(T) == 2 ? 1.01 * type_of<T>::eps() : 0,
-                 tiny = std::is_same<T, __half>::value ? 0x1p-25 : 0; // f16: the smallest results are no normal numbers
+                 factors = p.math == GPUL_MATH_TF32 ? 0x1p-10 + 0x1p-20 : 0, // two that are rounded to 11 bits
+        tiny = std::is_same<T, __half>::value ? 0x1p-25 : 0; // f16: the smallest results are no normal numbers
     T before;
     memset(&before, 0x3c, sizeof before);
+    const Epilogue<T> epilogue = {bias, 1, p.activation};
     const auto check = [=]() {
         double times = 1, left = beta; // after a call
         for (int i = 1; i < calls_made; i++, left *= beta) times += left;
-        const double slack = beta != 0 ? 2 : 1; // each call's rounding, and half of that of the calls before
+        // each call's rounding, and half of that of the calls before; activations have steeper slopes, and peers round before
+        const double slack = beta != 0 || bias || epilogue.activation ? 2.5 : 1;
         reset_bad();
-        check_gemm_kernel<T><<<1056, 256, 0, stream>>>(bad, C, A, B, cs, as, bs, m, n, kk, 2048, *drawn,
-                                                       slack * double(kk + 2) * unit_roundoff, slack * last,
-                                                       slack * tiny, times, left * to_double(before), calls_made);
-        return verdict(m * n);
+        check_gemm_kernel<T><<<1056, 256, 0, stream>>>(
+            bad, C, A, B, cs, as, bs, m, n, kk, 2048, *drawn, slack * (double(kk + 2) * unit_roundoff + factors),
+            slack * last, slack * tiny, times, left * to_double(before), calls_made, count, epilogue);
+        return verdict(count * m * n);
     };
-    const gpul_array a = va.array(big_a, type_of<T>::dtype), b = vb.array(big_b, type_of<T>::dtype);
-    gpul_array c = vc.array(big_c, type_of<T>::dtype);
+    const gpul_array a = p.a.array(big_a, type_of<T>::dtype), b = p.b.array(big_b, type_of<T>::dtype);
+    gpul_array c = p.c.array(big_c, type_of<T>::dtype);
+    gpul_array *const v = new gpul_array(wrap(bias ? bias : C, type_of<T>::dtype, gpul_1d(n)));
+    gpul_gemm_options options = GPUL_ZERO;
+    options.math = p.math;
+    options.activation = p.activation;
+    if (bias) options.bias = v;
     k.add(
-        "gpulite", [=]() mutable { return ours_ok(gpul_gemm(&c, 1.0, &a, &b, beta, stream)); }, check);
+        "gpulite", [=]() mutable { return ours_ok(gpul_gemm_ex(&c, 1.0, &a, &b, beta, &options, stream)); }, check);
     // column-major C = A B, or the column-major C^T = B^T A^T of a row-major C
-    const bool turned = is_row_major(vc);
+    const bool turned = is_row_major(p.c);
     const auto op_of = [=](const View &v) { // a row-major matrix is the transpose of a column-major one
         return is_row_major(v) == turned ? CUBLAS_OP_N : CUBLAS_OP_T;
     };
     const void *first = turned ? static_cast<const void *>(B) : A, *second = turned ? static_cast<const void *>(A) : B;
-    const cublasOperation_t t1 = op_of(turned ? vb : va), t2 = op_of(turned ? va : vb);
-    const int ld1 = leading_dimension(turned ? vb : va), ld2 = leading_dimension(turned ? va : vb),
-              ldc = leading_dimension(vc);
+    const View &one = turned ? p.b : p.a, &other = turned ? p.a : p.b;
+    const cublasOperation_t t1 = op_of(one), t2 = op_of(other);
+    const int ld1 = leading_dimension(one), ld2 = leading_dimension(other), ldc = leading_dimension(p.c);
     const int rows = int(turned ? n : m), cols = int(turned ? m : n), depth = int(kk);
-    const cublasComputeType_t how = sizeof(T) == 8 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+    const cublasComputeType_t how = sizeof(T) == 8             ? CUBLAS_COMPUTE_64F
+                                    : p.math == GPUL_MATH_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                               : CUBLAS_COMPUTE_32F;
+    Stack stack;
+    stack.count = int(count);
+    stack.a = turned ? bs.matrix : as.matrix;
+    stack.b = turned ? as.matrix : bs.matrix;
+    stack.c = cs.matrix;
+    const unsigned blocks = unsigned(std::min<int64_t>(blocks_of(count * m * n, 1024), 1 << 20));
     const auto gemm = [=](cublasComputeType_t h) {
         return [=]() {
-            return ok(blas_gemm(t1, t2, rows, cols, depth, first, ld1, second, ld2, C, ldc, type_of<T>::cuda, h, beta));
+            if (!ok(blas_gemm(t1, t2, rows, cols, depth, first, ld1, second, ld2, C, ldc, type_of<T>::cuda, h, beta,
+                              stack)))
+                return false;
+            if (!bias && !epilogue.activation) return true;
+            epilogue_kernel<T><<<blocks, 256, 0, stream>>>(C, cs, m, n, count, turned, epilogue);
+            return launched();
         };
     };
     k.add("cublas", gemm(how), check);
-    if (sizeof(T) == 4) k.add("cublas-pedantic", gemm(CUBLAS_COMPUTE_32F_PEDANTIC), check);
+    if (sizeof(T) == 4 && p.math != GPUL_MATH_TF32) k.add("cublas-pedantic", gemm(CUBLAS_COMPUTE_32F_PEDANTIC), check);
     LtPlan *lt = new LtPlan();
     lt->beta = beta;
+    lt->stack = stack;
+    lt->bias = bias;
+    lt->activation = p.activation;
     lt_plans.push_back(lt);
-    if (lt->make(t1, t2, rows, cols, depth, first, ld1, second, ld2, C, ldc, type_of<T>::cuda, how))
+    if ((turned || !bias) &&
+        lt->make(t1, t2, rows, cols, depth, first, ld1, second, ld2, C, ldc, type_of<T>::cuda, how))
         k.add(
             "cublaslt-best",
             [=]() {
@@ -1817,39 +1888,86 @@ static bool build_random_matmul(Case &k, const View &va, const View &vb, const V
     return true;
 }
 
+static bool build_random_product(Case &k, int dtype, const Product &p) {
+    return dtype == 0   ? build_random_matmul<float>(k, p)
+           : dtype == 1 ? build_random_matmul<double>(k, p)
+           : dtype == 2 ? build_random_matmul<__half>(k, p)
+                        : build_random_matmul<__nv_bfloat16>(k, p);
+}
+
 static Random draw_matmul(Draws &r) {
     static const char *const dtypes[] = {"f32", "f64", "f16", "bf16"};
     Random d;
     const int dtype = int(r.below(4));
     const size_t bytes = dtype == 0 ? 4 : dtype == 1 ? 8 : 2;
     const bool tidy = r.chance(0.3);
-    View a, b, c;
+    Product p;
     for (;;) {
         const double m = r.real(0, 16), n = r.real(0, 16), kk = r.real(0, 16);
         if (m + n + kk > 36 || std::max({m + n, m + kk, n + kk}) > 28) continue;
         const int64_t sizes[3] = {int64_t(std::exp2(m)), int64_t(std::exp2(n)), int64_t(std::exp2(kk))};
-        a = draw_matrix(r, sizes[0], sizes[2], bytes, tidy);
-        b = draw_matrix(r, sizes[2], sizes[1], bytes, tidy);
-        c = draw_matrix(r, sizes[0], sizes[1], bytes, tidy);
-        if (a.fits() && b.fits() && c.fits()) break;
+        p.a = draw_matrix(r, sizes[0], sizes[2], bytes, tidy);
+        p.b = draw_matrix(r, sizes[2], sizes[1], bytes, tidy);
+        p.c = draw_matrix(r, sizes[0], sizes[1], bytes, tidy);
+        if (p.fits()) break;
     }
-    const double beta = r.chance(0.3) ? 0.5 : 0;
-    bool aligned = true;
-    for (const View *v : {&a, &b, &c})
-        aligned = aligned && v->aligned(16) && leading_dimension(*v) * int64_t(bytes) % 16 == 0;
+    p.beta = r.chance(0.3) ? 0.5 : 0;
     d.name = "gemm";
     d.dtype = dtypes[dtype];
-    d.shape = text("%lldx%lldx%lld A%s B%s C%s", (long long)c.shape[0], (long long)c.shape[1], (long long)a.shape[1],
-                   a.words().c_str(), b.words().c_str(), c.words().c_str());
-    if (beta != 0) d.shape += text(" beta=%g", beta);
-    d.kind = text("%s %s%s", dtypes[dtype], aligned ? "aligned" : "misaligned", beta != 0 ? " C read" : "");
-    d.reach = std::max({a.reach(), b.reach(), c.reach()});
-    d.build = [=](Case &k) {
-        return dtype == 0   ? build_random_matmul<float>(k, a, b, c, beta)
-               : dtype == 1 ? build_random_matmul<double>(k, a, b, c, beta)
-               : dtype == 2 ? build_random_matmul<__half>(k, a, b, c, beta)
-                            : build_random_matmul<__nv_bfloat16>(k, a, b, c, beta);
-    };
+    d.shape = p.words();
+    d.kind = text("%s %s%s", dtypes[dtype], p.is_aligned() ? "aligned" : "misaligned", p.beta != 0 ? " C read" : "");
+    d.reach = std::max({p.a.reach(), p.b.reach(), p.c.reach()});
+    d.build = [=](Case &k) { return build_random_product(k, dtype, p); };
+    return d;
+}
+
+// The matrices of a stack one after the other, or with room between them; shared: one for all products
+static View draw_stack(Draws &r, int64_t count, int64_t rows, int64_t cols, size_t bytes, bool tidy, bool shared) {
+    View v = draw_matrix(r, rows, cols, bytes, tidy);
+    if (count == 1) return v;
+    const int64_t whole = is_row_major(v) ? rows * v.stride[0] : cols * v.stride[1],
+                  gap = tidy || r.chance(0.5) ? 0 : 1 + r.below(64);
+    v.nd = 3;
+    for (int d = 2; d > 0; d--) {
+        v.shape[d] = v.shape[d - 1];
+        v.stride[d] = v.stride[d - 1];
+    }
+    v.shape[0] = shared ? 1 : count;
+    v.stride[0] = shared ? 0 : whole + gap;
+    return v;
+}
+
+static Random draw_gemm_ex(Draws &r) {
+    static const char *const types[] = {"f32", "f64", "f16", "bf16", "tf32", "emulated"};
+    Random d;
+    const int type = int(r.below(6)), dtype = type < 4 ? type : 0;
+    const size_t bytes = dtype == 0 ? 4 : dtype == 1 ? 8 : 2;
+    const bool tidy = r.chance(0.3), stacked = r.chance(type < 4 ? 0.6 : 0.3);
+    Product p;
+    p.math = type == 4 ? GPUL_MATH_TF32 : type == 5 ? GPUL_MATH_EMULATED : GPUL_MATH_IEEE;
+    for (;;) {
+        const double low = type == 5 ? 7 : 0, high = stacked ? 12 : 16, s = stacked ? r.real(1, 14) : 0;
+        const double m = r.real(low, high), n = r.real(low, high), kk = r.real(low, high);
+        if (m + n + kk + s > 36 || std::max({m + n, m + kk, n + kk}) + s > 28) continue;
+        const int64_t sizes[3] = {int64_t(std::exp2(m)), int64_t(std::exp2(n)), int64_t(std::exp2(kk))};
+        const int64_t count = int64_t(std::exp2(s));
+        const int shared = count > 1 ? int(r.below(6)) : 0; // 1: A, 2: B, else none
+        p.a = draw_stack(r, count, sizes[0], sizes[2], bytes, tidy, shared == 1);
+        p.b = draw_stack(r, count, sizes[2], sizes[1], bytes, tidy, shared == 2);
+        p.c = draw_stack(r, count, sizes[0], sizes[1], bytes, tidy, false);
+        if (p.fits()) break;
+    }
+    const int end = int(r.below(type == 1 ? 3 : 6)); // few peers have epilogues in f64
+    p.has_bias = end >= 3;
+    p.activation = end == 4 ? GPUL_ACTIVATION_RELU : end == 5 ? GPUL_ACTIVATION_GELU : GPUL_ACTIVATION_NONE;
+    p.bias_at = tidy ? 0 : r.offset();
+    p.beta = end == 2 ? 0.5 : 0;
+    d.name = "gemm_ex";
+    d.dtype = types[type];
+    d.shape = p.words();
+    d.kind = text("%s%s%s", types[type], p.count() > 1 ? " stack" : "", p.has_bias ? " bias" : "");
+    d.reach = std::max({p.a.reach(), p.b.reach(), p.c.reach()});
+    d.build = [=](Case &k) { return build_random_product(k, dtype, p); };
     return d;
 }
 
@@ -1859,11 +1977,8 @@ static Random draw_matmul(Draws &r) {
 static const struct {
     const char *name;
     Random (*draw)(Draws &);
-} random_families[] = {{"elementwise", draw_elementwise},
-                       {"reduce", draw_reduce},
-                       {"gemv", draw_gemv},
-                       {"histogram", draw_histogram},
-                       {"matmul", draw_matmul}};
+} random_families[] = {{"elementwise", draw_elementwise}, {"reduce", draw_reduce}, {"gemv", draw_gemv},
+                       {"histogram", draw_histogram},     {"matmul", draw_matmul}, {"gemm_ex", draw_gemm_ex}};
 static const size_t random_family_count = sizeof random_families / sizeof *random_families;
 
 static Random draw_random(uint64_t seed, size_t family, int64_t index) {
