@@ -471,7 +471,7 @@ plant matmul-tf32-terms test_matmul:test_math without
 plant matmul-short-ends test_matmul:test_plans without
 plant matmul-short-bias test_batches:test_epilogue expression 'p.transposed' 'false'
 plant matmul-thin-back test_batches:test_in_turn without
-plant matmul-thin-slots test_matmul:test_thin expression 'of_term < term' 'false'
+plant matmul-thin-slots test_matmul:test_chain expression 'of_term < term' 'false'
 plant matmul-short-k test_matmul:test_plans expression 'part > tile.short_k' 'true'
 plant matmul-mma-whole test_matmul:test_plans expression 'whole(8)' 'gpul__gemm_aligned_rows(x[i], 2, 16)'
 plant matmul-mma-vector test_matmul:test_plans expression 'pitch[0] ? 8 : vector[0]' '8'

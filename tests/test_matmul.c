@@ -360,9 +360,10 @@ static int is_thin(int64_t M, int64_t N, int64_t K) { return (M <= 4 || N <= 4) 
  * left; with factors of all magnitudes, so that sums overflow, cancel and become subnormal. f16 and bf16, of few rows or
  * columns: the same in f32, then rounded. */
 static void test_chain(void) {
-    static const int64_t shapes[][3] = {{33, 17, 65},   {130, 70, 100}, {257, 129, 35}, {300, 520, 24},  {64, 64, 2100},
-                                        {128, 256, 40}, {3, 5, 5000},   {65, 2, 700},   {100, 400, 530}, {150, 200, 14},
-                                        {6, 5, 5000},   {1, 131, 77},   {4, 1, 20000},  {260, 4, 130}};
+    static const int64_t shapes[][3] = {
+        {33, 17, 65},  {130, 70, 100}, {257, 129, 35},  {300, 520, 24}, {64, 64, 2100}, {128, 256, 40},
+        {3, 5, 5000},  {65, 2, 700},   {100, 400, 530}, {150, 200, 14}, {6, 5, 5000},   {1, 131, 77},
+        {4, 1, 20000}, {260, 4, 130},  {2, 3, 270000}}; /* parts beyond what shared memory holds of the short operand */
     for (int k = 0; k < COUNT_OF(shapes) * 8; k++) {
         const int64_t M = shapes[k / 8][0], N = shapes[k / 8][1], K = shapes[k / 8][2];
         const int narrow = is_thin(M, N, K) && k / 4 % 2;
