@@ -8258,14 +8258,17 @@ static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gp
     }
     if (top < -1000) return sum; /* all are 0 */
     const double up = gpul__tensor_power(25 - top);
-    double total = double(int32_t(double(sum) * up));
-    for (int k = 0; k < F::kCount; ++k)
-        total += double(int32_t(a.value[k] * b.value[k] * up)); /* fault: matmul-halves-cut */
+    double total = double(int32_t(double(sum) * up)), part[4] = {}; /* exact, so in any order */
+    for (int k = 0; k < F::kCount; k += 4) {
+        for (int j = 0; j < 4; ++j)
+            part[j] += double(int32_t(a.value[k + j] * b.value[k + j] * up)); /* fault: matmul-halves-cut */
+    }
+    total += part[0] + part[1] + (part[2] + part[3]);
     /* 2^128 and more become infinite */
     const double exact = total * gpul__tensor_power(top - 25);
     const float nearest = float(exact);
-    if (fabs(double(nearest)) <= fabs(exact) || fabs(exact) >= gpul__tensor_power(128)) return nearest;
-    return gpul__bits<float>(gpul__bits<uint32_t>(nearest) - 1); /* toward zero */
+    const bool away = (fabs(double(nearest)) > fabs(exact)) & (fabs(exact) < gpul__tensor_power(128));
+    return gpul__bits<float>(gpul__bits<uint32_t>(nearest) - uint32_t(away)); /* toward zero, without a branch */
 }
 #endif
 
@@ -9283,10 +9286,10 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
             } else {
                 GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i) {
                     const int step = k + (i / kWide * kClasses + of_class) * kWide + (along_k ? 0 : i % kWide);
-                    const int left = along_k || step >= steps ? steps - step : inside; /* elements that exist */
+                    const int exist = along_k || step >= steps ? steps - step : inside; /* elements */
                     gpul__pack<T, kWide> pack;
                     GPUL__UNROLL_FOR (int j = 0; j < kWide; ++j)
-                        pack.v[j] = j < left ? at[i % kWide][i / kWide * next + j] : T(); /* fault: matmul-thin-edge */
+                        pack.v[j] = j < exist ? at[i % kWide][i / kWide * next + j] : T(); /* fault: matmul-thin-edge */
                     memcpy(&raw[i], &pack, sizeof raw[i]);
                 }
             }
