@@ -11055,7 +11055,7 @@ static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(double busy, int32_t a
                            true,
                            S::kEnds != 0};
 }
-/* part: the threads and rows that a block has, one over it */
+/* A block has all threads and rows, or a part: one over it. */
 template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of(int32_t part) {
     typedef gpul__gemm_thin<T> S;
     return gpul__gemm_tile{gpul__gemm_thin_kernel<S>,

@@ -443,6 +443,15 @@ static void test_in_turn(void) {
         }
         CHECK(seen >= 1);
     }
+#ifndef GPULITE_CPU_STANDIN /* Hopper's tensor cores */
+    for (int d = 0; d < 3; d++) {
+        const int64_t many = 4 * (int64_t)machine.sms;
+        const stack_case stack = {{3, 3, 3}, {{many}, {many}, {many}}, 72, 80, 1104};
+        gpul_gemm_options options = GPUL_ZERO;
+        options.math = d == 0 ? GPUL_MATH_TF32 : GPUL_MATH_IEEE;
+        if (!left_out(d)) one_case(types[d == 0 ? 0 : d + 1], &stack, d, 0, 0, 1, 0, &options);
+    }
+#endif
 }
 
 /* Of a stack, the parts of K are those of one product, whatever the stack */
