@@ -406,6 +406,27 @@ static void test_copied_stacks(void) {
         }
 }
 
+/* Does each block of a stack of row-major matrices take several parts of K? */
+static int is_in_turn(gpul_dtype t, int32_t math, int64_t many, int64_t M, int64_t N, int64_t K,
+                      const gpul__machine *machine) {
+    gpul__gemm_problem p;
+    gpul__gemm_plan plan;
+    memset(&p, 0, sizeof p);
+    p.dtype = t;
+    p.math = math;
+    p.M = M, p.N = N, p.K = K;
+    p.batch = many;
+    p.a_row = K;
+    p.b_row = p.c_row = N;
+    p.a_col = p.b_col = 1;
+    p.alpha = 1;
+    p.a_steps = p.a_batch = M * K;
+    p.b_steps = p.b_batch = K * N;
+    p.c_steps = p.c_batch = M * N;
+    CHECK_INT(gpul__plan_gemm(&plan, &p, machine), 1);
+    return plan.part > plan.term;
+}
+
 /* Blocks of a large stack add up the parts of K themselves: the bits are those of products whose parts are shared. */
 static void test_in_turn(void) {
     static const int64_t sizes[][3] = {
@@ -424,21 +445,7 @@ static void test_in_turn(void) {
         const stack_case stack = {{3, 3, 3}, {{many}, {many}, {many}}, M, N, K};
         int seen = 0;
         for (int d = 0; d < 4; d++) {
-            gpul__gemm_problem p;
-            gpul__gemm_plan plan;
-            memset(&p, 0, sizeof p);
-            p.dtype = types[d];
-            p.M = M, p.N = N, p.K = K;
-            p.batch = many;
-            p.a_row = K;
-            p.b_row = p.c_row = N;
-            p.a_col = p.b_col = 1;
-            p.alpha = 1;
-            p.a_steps = p.a_batch = M * K;
-            p.b_steps = p.b_batch = K * N;
-            p.c_steps = p.c_batch = M * N;
-            CHECK_INT(gpul__plan_gemm(&plan, &p, &machine), 1);
-            seen += plan.part > plan.term;
+            seen += is_in_turn(types[d], GPUL_MATH_IEEE, many, M, N, K, &machine);
             if (!left_out(4 * c + d)) one_case(types[d], &stack, d, 0, d, 1, 0, NULL);
         }
         CHECK(seen >= 1);
@@ -446,9 +453,10 @@ static void test_in_turn(void) {
 #ifndef GPULITE_CPU_STANDIN /* Hopper's tensor cores */
     for (int d = 0; d < 3; d++) {
         const int64_t many = 4 * (int64_t)machine.sms;
-        const stack_case stack = {{3, 3, 3}, {{many}, {many}, {many}}, 72, 80, 1104};
+        const stack_case stack = {{3, 3, 3}, {{many}, {many}, {many}}, 72, 80, 1536};
         gpul_gemm_options options = GPUL_ZERO;
         options.math = d == 0 ? GPUL_MATH_TF32 : GPUL_MATH_IEEE;
+        CHECK(!machine.wgmma || is_in_turn(types[d == 0 ? 0 : d + 1], options.math, many, 72, 80, 1536, &machine));
         if (!left_out(d)) one_case(types[d == 0 ? 0 : d + 1], &stack, d, 0, 0, 1, 0, &options);
     }
 #endif
