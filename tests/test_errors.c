@@ -220,7 +220,8 @@ static void test_permission(void) {
 }
 #endif
 
-/* Products of several launches, which leave copies of A and B for one another, of threads that share a stream */
+/* Products of several launches, which leave copies of A and B for one another (those of TF32, from 33 rows, columns and K
+ * on), of threads that share a stream */
 static gpul_stream shared;
 static void *multiplier(void *result) {
     long *wrong = (long *)result;
@@ -228,15 +229,15 @@ static void *multiplier(void *result) {
     gpul_gemm_options tf32 = GPUL_ZERO;
     gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO;
     tf32.math = GPUL_MATH_TF32;
-    *wrong = gpul_full(&a, GPUL_F32, gpul_2d(24, 30), value, shared) != GPUL_OK;
-    *wrong += gpul_full(&b, GPUL_F32, gpul_2d(30, 24), value, shared) != GPUL_OK;
-    *wrong += gpul_device_array(&c, GPUL_F32, gpul_2d(24, 24), shared) != GPUL_OK;
+    *wrong = gpul_full(&a, GPUL_F32, gpul_2d(40, 50), value, shared) != GPUL_OK;
+    *wrong += gpul_full(&b, GPUL_F32, gpul_2d(50, 40), value, shared) != GPUL_OK;
+    *wrong += gpul_device_array(&c, GPUL_F32, gpul_2d(40, 40), shared) != GPUL_OK;
     for (int round = 0; round < 20; round++) {
-        float host[24 * 24];
+        float host[40 * 40];
         *wrong += gpul_gemm_ex(&c, 1, &a, &b, 0, &tf32, shared) != GPUL_OK;
         *wrong += gpul_copy_to_host(host, &c, shared) != GPUL_OK;
         *wrong += gpul_stream_synchronize(shared) != GPUL_OK;
-        for (int i = 0; i < 24 * 24; i++) *wrong += !(host[i] == (float)(30 * value * value));
+        for (int i = 0; i < 40 * 40; i++) *wrong += !(host[i] == (float)(50 * value * value));
     }
     *wrong += gpul_free_all(&a, &b, &c) != GPUL_OK;
     return NULL;

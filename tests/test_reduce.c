@@ -901,10 +901,11 @@ static void test_two_streams(void) { /* two reductions at a time share no scratc
 /* More counters than a workspace has, or more that passes between blocks: scratch memory, and no stream's workspace is
  * written behind its end. */
 static void test_workspace_too_small(void) {
-    static const int64_t sizes[2][2] = {{1100, 200}, {64, 400}}; /* products of a row and a column, each split */
+    /* products of a row and a column, each of more terms than a block takes in turn */
+    static const int64_t sizes[2][2] = {{1100, 2500}, {600, 2500}};
     gpul_stream s[3];
     gpul_array ones = GPUL_ZERO, out = GPUL_ZERO;
-    CHECK_OK(gpul_full(&ones, GPUL_F32, gpul_1d(220000), 1, NULL));
+    CHECK_OK(gpul_full(&ones, GPUL_F32, gpul_1d(2750000), 1, NULL));
     CHECK_OK(gpul_zeros(&out, GPUL_F64, gpul_1d(3), NULL));
     for (int k = 0; k < 3; k++) CHECK_OK(gpul_stream_create(&s[k], GPUL_STREAM_DEFAULT));
     for (int i = 0; i <= 2; i++) {
@@ -916,7 +917,7 @@ static void test_workspace_too_small(void) {
             CHECK_OK(gpul_reduce(&one, &ones, GPUL_SUM, GPUL_ALL_AXES, s[k]));
         }
         CHECK_OK(gpul_copy_to_host(sums, &out, NULL));
-        for (int k = 0; k < 3; k++) CHECK_NEAR(sums[k], 220000, 0);
+        for (int k = 0; k < 3; k++) CHECK_NEAR(sums[k], 2750000, 0);
         if (i < 2) {
             const int64_t n = sizes[i][0], length = sizes[i][1];
             gpul_array some = GPUL_ZERO, rows = GPUL_ZERO, columns = GPUL_ZERO, products = GPUL_ZERO;
