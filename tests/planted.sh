@@ -309,13 +309,13 @@ plant reduce-close-shifted test_reduce:test_close_rows expression 'p[r]' 'gpul__
 plant reduce-shared test_reduce:test_plans without
 plant reduce-kept-sms test_reduce:test_plans_kept expression 'sms' '132'
 plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
-plant reduce-rows-groups test_reduce expression 'p.groups' '(gpul__warps >> level)'
-plant reduce-rows-pieces test_reduce expression 'piece << level' 'piece * gpul__warps'
+plant reduce-rows-groups test_reduce:test_recorded expression 'p.groups' '(gpul__warps >> level)'
+plant reduce-rows-pieces test_reduce:test_axes expression 'piece << level' 'piece * gpul__warps'
 plant reduce-rows-idle test_reduce:test_orders expression 'there' 'true'
 plant reduce-turns test_reduce:test_shapes expression 'place' 'warp'
 plant reduce-beyond-end test_reduce:test_shapes expression 'kPartial ? length - at : int(kN)' 'int(kN)'
 plant reduce-staged-rows test_reduce:test_gaps without
-plant reduce-copies-early test_gemv without
+plant reduce-copies-early test_gemv:test_long without
 plant reduce-copies-rows test_reduce:test_gaps without
 plant reduce-copies-beyond test_reduce:test_shapes expression 'length - at' 'int(kN)'
 plant reduce-gathered-rows test_reduce:test_gaps expression 'at + c / kN * step < length' 'c < kN'
@@ -324,7 +324,7 @@ plant gather-in-place test_reduce:test_shapes expression 'w % kWords' 'w % 1'
 plant reduce-halves-overwritten test_reduce:test_shapes expression 'kC * pitch' '0'
 plant reduce-depth-level test_reduce:test_same_bits expression '1' '2'
 plant reduce-divergent-barrier test_reduce:test_same_bits instead 'if ((part & (2 * d - 1)) != 0) { __syncthreads(); continue; }'
-plant reduce-odd-depth test_reduce without
+plant reduce-odd-depth test_reduce:test_axes without
 plant reduce-depth-barrier test_reduce:test_same_bits without
 plant reduce-slots-side test_reduce:test_same_bits expression '1' '2'
 plant reduce-slots-level test_reduce:test_same_bits expression 'levels' '0'
@@ -341,20 +341,20 @@ plant reduce-empty-axis test_reduce:test_no_elements expression '*axis == GPUL_A
 plant workspace-of-two-streams test_reduce:test_two_streams expression 'owner[k].load() != key' 'owner[k].load() == 0'
 plant workspace-counters test_reduce:test_workspace_too_small expression 'n_counters * 4 <= (int64_t)sizeof own->counters' '1'
 plant workspace-partials test_reduce:test_workspace_too_small expression 'n_bytes <= (int64_t)sizeof own->partials' '1'
-plant min-missing-bytes test_reduce expression 'gpul__missing_bytes(count, w)' '0u'
+plant min-missing-bytes test_reduce:test_numpy expression 'gpul__missing_bytes(count, w)' '0u'
 plant min-loses-nan test_reduce:test_values expression 'gpul__is_nan(a)' 'false'
 plant argmin-later test_reduce:test_numpy expression 'same & before' 'false'
 plant var-count test_reduce:test_numpy expression 'count < kN ? count : kN' 'kN'
 plant var-bytes test_reduce:test_numpy without
-plant gemv-beta-zero test_gemv expression 'beta == T(0)' 'false'
+plant gemv-beta-zero test_gemv:test_shapes expression 'beta == T(0)' 'false'
 plant fetch-not-shifted test_reduce:test_same_bits expression 'reinterpret_cast<uintptr_t>(p) & 15' '0'
 plant window-not-shifted test_elementwise:test_alignments expression 'reinterpret_cast<uintptr_t>(p) & (kBytes - 1)' '0'
 plant elementwise-tail test_elementwise:test_sizes expression 'left < n' 'false'
 plant elementwise-before test_elementwise:test_alignments expression 'part.before' '0'
 plant elementwise-head test_elementwise:test_alignments expression 'part.skip' '0'
 plant elementwise-edge test_elementwise:test_alignments expression 'first + j' 'j'
-plant elementwise-repeat-byte test_elementwise expression '0x01010101u' '1u'
-plant elementwise-bytes-carry test_elementwise expression 'a & ~kTop' 'a'
+plant elementwise-repeat-byte test_elementwise:test_shapes expression '0x01010101u' '1u'
+plant elementwise-bytes-carry test_elementwise:test_sizes expression 'a & ~kTop' 'a'
 plant elementwise-alike test_elementwise:test_plans without
 plant elementwise-await test_elementwise:test_sizes without
 plant elementwise-lanes-end test_elementwise:test_read_again expression 'by < left' 'true'
@@ -419,11 +419,11 @@ plant workspace-of-streams-shared test_graph:test_forks expression '(uint64_t)(u
 plant workspace-held test_errors:test_threads_of_one_stream expression 'gpul__workspace_held[device][k].exchange(1)' '0'
 plant launch-not-permitted test_errors:test_permission without
 plant launch-permission test_errors:test_shared_memory_of_threads expression 'shared.most' 'shared.bytes'
-plant wrong-stream test_graph instead 'config.stream = 0;'
-plant counters-not-zeroed test_graph instead 'e = cudaSuccess;'
+plant wrong-stream test_graph:test_first instead 'config.stream = 0;'
+plant counters-not-zeroed test_graph:test_forks instead 'e = cudaSuccess;'
 plant stream-per-thread test_streams:test_free_of_another_thread instead 'return 0;'
 plant workspace-of-busy-stream test_streams:test_workspace_of_busy expression 'cudaStreamQuery(stream)' '(gpul__clear_cuda(cudaStreamQuery(stream)), cudaSuccess)'
-plant scratch-leaked test_faults instead 'return status;'
+plant scratch-leaked test_faults:test_unknown instead 'return status;'
 plant copy-swallowed test_faults:test_unknown expression 'cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream)' '(gpul__clear_cuda(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream)), cudaSuccess)'
 plant elementwise-swallowed test_faults:test_unknown instead 'gpul__clear_cuda(e); return GPUL_OK;'
 plant wait-swallowed test_faults:test_unknown expression 'status == GPUL_OK' 'status == GPUL_OK && (stream != NULL || (gpul__clear_cuda(cudaStreamSynchronize(NULL)), 0))'
@@ -436,7 +436,7 @@ plant retry-at-once test_faults:test_second_try expression 'cudaStreamSynchroniz
 plant retry-without-trim test_faults:test_second_try without
 plant pool-keeps-nothing test_arrays:test_memory_used expression 'UINT64_MAX' '0'
 plant across-before-src test_copies:test_across expression 'ordered' '0'
-plant scratch-freed-twice test_graph instead 'if (scratch.data != NULL) (void)cudaFreeAsync(scratch.data, stream);'
+plant scratch-freed-twice test_graph:test_forks instead 'if (scratch.data != NULL) (void)cudaFreeAsync(scratch.data, stream);'
 plant reduce-keeps test_reduce:test_kept_axis expression 'result.ndim == x.ndim' '0'
 plant reduce-overlap test_custom:test_several_contracts expression '1 + n_in' '1'
 plant ordered-lane-ends test_custom:test_order_sizes expression 'first + lane' 'length'
@@ -457,7 +457,7 @@ plant matmul-whole-groups test_matmul:test_plans expression 'x.dense' '0'
 plant matmul-nan test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-halves-ends test_matmul:test_tensor_cores expression 'length < kCount' 'false'
 plant matmul-halves-behind test_matmul:test_tensor_cores expression 'left < 1' 'left < kSlice'
-plant matmul-slices-behind test_matmul expression 'slices < 1' 'slices < 2'
+plant matmul-slices-behind test_matmul:test_small expression 'slices < 1' 'slices < 2'
 plant matmul-odd-ends test_matmul:test_tensor_cores instead 'held[i][j] = 0; exist = 8;'
 plant matmul-odd-shift test_matmul:test_tensor_cores expression '16 * before' '0'
 plant matmul-odd-alone test_matmul:test_tensor_cores expression 'alone_at[i] >= 0' 'false'
@@ -528,8 +528,8 @@ plant epilogue-end test_batches:test_epilogue expression 'gpul__gemm_has_epilogu
 plant relu-nan test_batches:test_epilogue expression 'x <= 0' '!(x > 0)'
 plant bias-dtype test_batches:test_errors expression 'bias->dtype != C->dtype' '0'
 plant bias-overlap test_batches:test_errors expression '4' '3'
-plant pending-error-swallowed test_errors instead '(void)cudaGetLastError(); return GPUL_OK;'
-plant device-not-restored test_arrays instead 'return status;'
+plant pending-error-swallowed test_errors:test_pending instead '(void)cudaGetLastError(); return GPUL_OK;'
+plant device-not-restored test_arrays:test_pinned_of_two_devices instead 'return status;'
 plant graph-leaked test_graph:test_endings without
 plant benchmark-keeps-slow test_benchmark:test_throttled without
 plant benchmark-clock-before test_benchmark:test_throttled expression 'before > b->cycles ? before : b->cycles' 'b->cycles'
@@ -537,7 +537,7 @@ plant benchmark-retakes test_benchmark:test_throttled instead 'want = o->repeat;
 plant benchmark-median test_benchmark:test_samples expression '(n - 1) / 2' 'n / 2'
 plant benchmark-roof-that-binds test_benchmark:test_roof expression 'compute > memory ? compute : memory' 'memory'
 plant roof-measured-again test_benchmark:test_roof expression 'gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN' '1'
-plant too-early test_copies instead 'status = GPUL_OK;'
+plant too-early test_copies:test_pinned_in_place instead 'status = GPUL_OK;'
 plant handler-loses-record test_mistakes:test_handler without
 plant dead-stream-kept test_mistakes:test_dead_stream without
 plant pending-driver test_mistakes:test_driver_that_does_not_start without

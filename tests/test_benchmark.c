@@ -538,6 +538,7 @@ static void test_roof_faults(void) {
     long failed = 0;
     for (int k = 0; k < COUNT_OF(steps); k++) {
         int result = 0;
+        if (left_out(k)) continue;
         const pid_t child = fork();
         if (child == 0) {
             gpul_roof roof = GPUL_ZERO;

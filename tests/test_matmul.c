@@ -117,6 +117,7 @@ static void test_sizes(void) { /* 0 to 65 in each dimension */
 static void test_orders_of_matrices(void) {
     for (int orders = 0; orders < 16; orders++)
         for (int d = 0; d < 4; d++) {
+            if (left_out(orders * 4 + d)) continue;
             one_case(types[d], 67, 45, 38, orders, d & 1, 1, 0, 0, d & 1);
             one_case(types[d], 40, 129, 65, orders, 0, -0.5, 2, 0, 0);
         }
@@ -873,9 +874,11 @@ static void test_math(void) {
                 math_case(math, shapes[i][0], shapes[i][1], shapes[i][2], (k + math) % 16, k % 3, k % 5 == 4 ? -1.5 : 1,
                           k % 7 == 3 ? 0.75 : 0, kind, 500);
             }
-    for (int orders = 0; orders < 16; orders++) math_case(GPUL_MATH_TF32, 70, 66, 130, orders, orders / 3, 1, 0, 0, 0);
+    for (int orders = 0; orders < 16; orders++)
+        if (!left_out(orders)) math_case(GPUL_MATH_TF32, 70, 66, 130, orders, orders / 3, 1, 0, 0, 0);
     for (int orders = 0; orders < 8;
          orders++) { /* rows of a multiple of 16 bytes: operands may pass through registers */
+        if (left_out(orders)) continue;
         math_case(GPUL_MATH_TF32, 72, 68, 132, orders, 0, 1, orders % 3 == 1 ? 0.75 : 0, orders % 3, 0);
         math_case(GPUL_MATH_TF32, 36, 200, 1000, orders, 0, -1.5, 0, 0, 300);
         math_case(GPUL_MATH_TF32, 204, 36, 1028, orders, 0, 1, 0, 0, 300);
@@ -1292,6 +1295,7 @@ static void test_recorded(void) {
     for (int k = 0; k < COUNT_OF(recorded); k++)
         for (int d = 0; d < 4; d++)
             for (int orders = k % 4; orders < 16; orders += 7) {
+                if (left_out(k * 64 + d * 16 + orders)) continue;
                 const uint64_t got = product_hash(types[d], k, orders);
                 if (got == recorded[k].hash[d] || got == 0) check_pass();
                 else
