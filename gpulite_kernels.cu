@@ -9142,8 +9142,9 @@ template <typename Type> struct gpul__gemm_thin {
         kTurn = 64, /* steps of K at a time: eight vectors of a thread */
         kTurns = int(kTurn) / (kClasses * kWide),
         kMany = int(kWide) < 4 ? kWide : 4,
-        kChunk = 4096 / sizeof(Compute), /* steps of the short operand that shared memory holds */
-        kPitch = int(kChunk) / 32 * 36   /* see at() */
+        kChunk = 4096 / sizeof(Compute),                /* steps of the short operand that shared memory holds */
+        kPitch = int(kChunk) / 32 * 36,                 /* see at() */
+        kChainPitch = int(kLong) + 16 / sizeof(Compute) /* eight lanes write a row's chains to different banks */
     };
     Compute sum[kSums];
     template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) { visit(0, 0, sum); }
@@ -9199,7 +9200,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     typedef typename S::Compute Compute;
     enum { kWide = S::kWide, kClasses = S::kClasses, kVectors = S::kTurns * kWide };
     const gpul__gemm_problem &p = v.problem;
-    __shared__ __align__(16) Compute shared[S::kShort][S::kPitch], chains[kClasses][S::kLong];
+    __shared__ __align__(16) Compute shared[S::kShort][S::kPitch], chains[kClasses][S::kChainPitch];
     const int thread = int(threadIdx.x), warp = thread / 32, lanes = int(blockDim.x) / kClasses, wide = lanes * kWide,
               lanes_log2 = 31 - __clz(lanes);
     const bool bf16 = p.dtype == GPUL_BF16, turned = p.M < p.N;
