@@ -1064,10 +1064,10 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 go to tensor cores, on a GPU of
  * compute capability 8.0 or later with kernels built for that, with K from 17 on and more than four rows and columns,
- * and with K from 13 on where C is large. Their bits are others, for tensor cores cut off sums of a few products to f32, each generation in its own way: they
- * are the same on all GPUs of one, whatever the build, and the stand-in's are Hopper's. There gamma(min(K, K / 8192 +
- * 8320) + 2) bounds the error, and gamma of twice as much where a sum has 8 products and one bit more than f32, as
- * published of Ampere. Each product of a stack has the bits that it has alone.
+ * and with K from 13 on where C is large. Their bits are others, for tensor cores cut off sums of a few products to
+ * f32, each generation in its own way: they are the same on all GPUs of one, whatever the build, and the stand-in's are
+ * Hopper's. There gamma(min(K, K / 8192 + 8320) + 2) bounds the error, and gamma of twice as much where a sum has 8
+ * products and one bit more than f32, as published of Ampere. Each product of a stack has the bits that it has alone.
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
  * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the
@@ -1107,10 +1107,10 @@ typedef struct gpul_gemm_options {
  * compute capability 8.0 or later with kernels built for that; on Hopper, those for sm_90a are faster by far. What is
  * promised holds everywhere, but elsewhere nothing is gained.
  *
- * TF32, where M, N and K are more than 32 (else memory takes the time, and it is gpul_gemm's, bit for bit): elements of
- * A and B are first rounded to 11 bits, to nearest, ties to even, as Hopper's bulk tensor copies do;
- * the largest become infinite, infinities and NaN stay. gpul_gemm's bound holds against the product of the rounded ones,
- * each of which, if it is a normal number, is within 2^-11 of its own; or twice that bound, where tensor cores add up as
+ * TF32, where M, N and K are each more than 32 (else memory takes the time, and it is gpul_gemm's, bit for bit): elements
+ * of A and B are first rounded to 11 bits, to nearest, ties to even, as Hopper's bulk tensor copies do; the largest
+ * become infinite, infinities and NaN stay. gpul_gemm's bound holds against the product of the rounded ones, each of
+ * which, if it is a normal number, is within 2^-11 of its own; or twice that bound, where tensor cores add up as
  * published of Ampere. The bits are those of all GPUs of one generation, whatever the build, and the stand-in's are
  * Hopper's. Without tensor cores they are gpul_gemm's of the rounded matrices, and the same everywhere.
  *
