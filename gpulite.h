@@ -1107,7 +1107,7 @@ typedef struct gpul_gemm_options {
  * compute capability 8.0 or later with kernels built for that; on Hopper, those for sm_90a are faster by far. What is
  * promised holds everywhere, but elsewhere nothing is gained.
  *
- * TF32, where M, N and K are each more than 32 (else memory takes the time, and it is gpul_gemm's, bit for bit): elements
+ * TF32, where M, N and K are each more than 32 (else memory takes the time, and it is gpul_gemm's bit for bit): elements
  * of A and B are first rounded to 11 bits, to nearest, ties to even, as Hopper's bulk tensor copies do; the largest
  * become infinite, infinities and NaN stay. gpul_gemm's bound holds against the product of the rounded ones, each of
  * which, if it is a normal number, is within 2^-11 of its own; or twice that bound, where tensor cores add up as
