@@ -1107,11 +1107,11 @@ typedef struct gpul_gemm_options {
  * compute capability 8.0 or later with kernels built for that; on Hopper, those for sm_90a are faster by far. What is
  * promised holds everywhere, but elsewhere nothing is gained.
  *
- * TF32, where M, N and K are each more than 32 (else memory takes the time, and it is gpul_gemm's bit for bit): elements
- * of A and B are first rounded to 11 bits, to nearest, ties to even, as Hopper's bulk tensor copies do; the largest
- * become infinite, infinities and NaN stay. gpul_gemm's bound holds against the product of the rounded ones, each of
- * which, if it is a normal number, is within 2^-11 of its own; or twice that bound, where tensor cores add up as
- * published of Ampere. The bits are those of all GPUs of one generation, whatever the build, and the stand-in's are
+ * TF32, where M, N and K are each more than 32 (else memory takes the time, and it is gpul_gemm's, bit for bit): the
+ * elements of A and B are first rounded to 11 bits, to nearest, ties to even, as Hopper's bulk tensor copies do; the
+ * largest become infinite, infinities and NaN stay. gpul_gemm's bound holds against the product of the rounded ones,
+ * each of which, if it is a normal number, is within 2^-11 of its own; or twice that bound, where tensor cores add up
+ * as published of Ampere. The bits are those of all GPUs of one generation, whatever the build, and the stand-in's are
  * Hopper's. Without tensor cores they are gpul_gemm's of the rounded matrices, and the same everywhere.
  *
  * EMULATED: gpul_gemm's bound, for all values that float32 has. With M, N and K from 256 on and M N K from 2^30 on,

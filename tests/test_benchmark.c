@@ -535,11 +535,9 @@ static void tell(const gpul_error *error) {
 /* Measuring fails at some runtime call or other, each time in a process that has not measured yet. */
 static void test_roof_faults(void) {
     const long steps[] = {1, 2, 5, 8, 13, 20, 60, 120, 480, 1500};
-    long failed = 0, ran = 0;
+    long failed = 0;
     for (int k = 0; k < COUNT_OF(steps); k++) {
         int result = 0;
-        if (left_out(k)) continue;
-        ran++;
         const pid_t child = fork();
         if (child == 0) {
             gpul_roof roof = GPUL_ZERO;
@@ -577,7 +575,7 @@ static void test_roof_faults(void) {
         CHECK(WEXITSTATUS(result) == 0 || WEXITSTATUS(result) == 77);
         failed += WEXITSTATUS(result) == 77;
     }
-    CHECK(failed > 0 && 2 * failed >= ran);
+    CHECK(failed >= 5);
 }
 
 /* With no memory for arrays beyond the cache, nothing is measured; later it is. In a process that has not measured yet. */

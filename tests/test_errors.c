@@ -177,8 +177,8 @@ static void test_many_threads(void) {
     run_threads(worker, 3, 20);
 }
 
-/* Histograms whose blocks have more than 48 KB of shared memory, each thread's another size, launched at a time. The first thread
- * has most, for what the last one asks for may not be all. */
+/* Histograms whose blocks have more than 48 KB of shared memory, each thread's another size, launched at a time. The
+ * first thread has most: what a later one asks for must not take it away. */
 static void *counter(void *result) {
     long *wrong = (long *)result;
     const int64_t bins = 52000 - 8000 * *wrong, n = bins * 8;
@@ -221,7 +221,7 @@ static void test_permission(void) {
 }
 #endif
 
-/* Products of several launches, which leave copies of A and B for one another (those of TF32, from 33 rows, columns and K
+/* Products of several launches, which leave copies of A and B for one another (TF32, from 33 rows, columns and steps of K
  * on), of threads that share a stream */
 static gpul_stream shared;
 static void *multiplier(void *result) {
