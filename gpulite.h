@@ -1063,22 +1063,22 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 go to tensor cores, on a GPU of
- * compute capability 8.0 or later with kernels built for that, with K from 17 on and more than four rows and columns,
- * and with K from 13 on where C is large. Their bits are others, for tensor cores cut off sums of a few products to
- * f32, each generation in its own way: they are the same on all GPUs of one, whatever the build, and the stand-in's are
- * Hopper's. There gamma(min(K, K / 8192 + 8320) + 2) bounds the error, and gamma of twice as much where a sum has 8
- * products and one bit more than f32, as published of Ampere. Each product of a stack has the bits that it has alone.
+ * compute capability 8.0 or later with kernels built for that, with K from 17 on, and from 13 on where C is large. Their
+ * bits are others, for tensor cores cut off sums of a few products to f32, each generation in its own way: they are the
+ * same on all GPUs of one, whatever the build, and the stand-in's are Hopper's. There gamma(min(K, K / 8192 + 8320) + 2)
+ * bounds the error, and gamma of twice as much where a sum has 8 products and one bit more than f32, as published of
+ * Ampere. Each product of a stack has the bits that it has alone.
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
  * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the
  * shorter. Where CUDA fails at a later launch than the first, a part of C is written.
  *
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 1024 tiles of 64 x 64 with K
- * above 64, at most some 2048 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
- * each of A and B that does not begin, or whose lines do not, at a multiple of 16 bytes, its lines filled up to a
- * multiple of 64 elements; at most 64 MB for parts of K; and 128 KB a multiprocessor where those are longer than 8192.
- * For a stack, what one product takes, or up to 64 MB for copies and as much for parts, and the copy of an operand that
- * all its products share. */
+ * above 64, at most some 2048 such tiles in f32 or f64. In 16 bits with them, for all but small products and those of
+ * up to eight rows or columns, a copy of each of A and B that does not begin, or whose lines do not, at a multiple of 16
+ * bytes, its lines filled up to a multiple of 64 elements; at most 64 MB for parts of K; and 128 KB a multiprocessor
+ * where those are longer than 8192. For a stack, what one product takes, or up to 64 MB for copies and as much for
+ * parts, and the copy of an operand that all its products share. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
@@ -1684,7 +1684,7 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
 /* What kernels read comes last, side by side: a warp waits for each piece of its arguments that it has not read yet. */
 typedef struct gpul__gemm_plan {
     int32_t tensor; /* 1: gpul__tensor_kernel, Hopper's tensor cores ("tensor" below) */
-    int32_t mma;    /* 1: gpul__gemm_kernel on tensor cores; 2: of emulated f32 */
+    int32_t mma;    /* 1: gpul__gemm_kernel or gpul__gemm_thin_mma_kernel on tensor cores; 2: of emulated f32 */
     int32_t tile;   /* of gpul__gemm_tiles; tensor: of gpul__tensor_functions */
     int32_t device;
     int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what gpul__gemm_pack's copies are for; 0: TF32 by wgmma */

@@ -674,6 +674,10 @@ struct gpul__extent {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p), mask = ~(bytes - 1);
         return (at & mask) >= begin && ((at + bytes - 1) & mask) + bytes <= end;
     }
+    /* Do the aligned 16 bytes that hold the last of 16 bytes at p end inside? */
+    __device__ __forceinline__ bool ends(const void *p) const {
+        return ((reinterpret_cast<uintptr_t>(p) + 15) & ~uintptr_t(15)) + 16 <= end;
+    }
     /* The aligned words that hold 16 bytes at element i of p end inside, for each i up to this one. */
     __device__ __forceinline__ int64_t last(const void *p, int size) const {
         return (int64_t(end - reinterpret_cast<uintptr_t>(p)) - 31) / size;
@@ -8270,6 +8274,22 @@ static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gp
     const bool away = (fabs(double(nearest)) > fabs(exact)) & (fabs(exact) < gpul__tensor_power(128));
     return gpul__bits<float>(gpul__bits<uint32_t>(nearest) - uint32_t(away)); /* toward zero, without a branch */
 }
+#else
+/* c += a b, of 16 x 16 and 16 x 8 elements of 16 bits, or of 16 x 8 and 8 x 8 of TF32 (GPUL_F32) */
+template <gpul_dtype kType>
+static __device__ __forceinline__ void gpul__mma(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+#ifdef GPUL__COPIES_ASYNC
+#define GPUL__MMA(shape, type)                                                                                         \
+    asm("mma.sync.aligned." shape ".row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "  \
+        "{%0, %1, %2, %3};"                                                                                            \
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                               \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+    if (kType == GPUL_F32) GPUL__MMA("m16n8k8", "tf32");
+    else if (kType == GPUL_BF16) GPUL__MMA("m16n8k16", "bf16");
+    else GPUL__MMA("m16n8k16", "f16");
+#undef GPUL__MMA
+#endif
+}
 #endif
 
 /* 16-bit types and TF32 by mma, from compute capability 8.0 on. Of each step of sixteen along K, ldmatrix brings a lane
@@ -8385,17 +8405,7 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
     }
     template <gpul_dtype kType>
     static __device__ __forceinline__ void multiply_one(float (&c)[4], const X &a, const Y &b) {
-#ifdef GPUL__COPIES_ASYNC
-#define GPUL__MMA(shape, type)                                                                                         \
-    asm("mma.sync.aligned." shape ".row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "  \
-        "{%0, %1, %2, %3};"                                                                                            \
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                               \
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
-        if (kType == GPUL_F32) GPUL__MMA("m16n8k8", "tf32");
-        else if (kType == GPUL_BF16) GPUL__MMA("m16n8k16", "bf16");
-        else GPUL__MMA("m16n8k16", "f16");
-#undef GPUL__MMA
-#endif
+        gpul__mma<kType>(c, a, b);
     }
 #else
     template <bool kTransposed>
@@ -9130,6 +9140,7 @@ template <typename Type> struct gpul__gemm_thin {
     enum {
         kWide = 16 / sizeof(T), /* elements of a vector */
         kShort = 4,             /* of the short operand, at most */
+        kTensor = 0,
         kClasses = 8,
         kThreads = 128,                                /* at most */
         kLong = int(kThreads) / int(kClasses) * kWide, /* rows, at most */
@@ -9199,6 +9210,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     typedef typename S::T T;
     typedef typename S::Compute Compute;
     enum { kWide = S::kWide, kClasses = S::kClasses, kVectors = S::kTurns * kWide };
+    if (!gpul__gemm_multiplies<S>::value) return;
     const gpul__gemm_problem &p = v.problem;
     __shared__ __align__(16) Compute shared[S::kShort][S::kPitch], chains[kClasses][S::kChainPitch];
     const int thread = int(threadIdx.x), warp = thread / 32, lanes = int(blockDim.x) / kClasses, wide = lanes * kWide,
@@ -9338,6 +9350,316 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         if (gpul__gemm_has_epilogue(p)) value = gpul__gemm_epilogue(value, p, gpul__gemm_bias_at<Compute>(p, m, n));
         gpul__gemm_narrow(&result, value, bf16);
         *c = result;
+    }
+}
+
+/* ---- the kernel for few rows or few columns of 16 bits, on tensor cores ----
+ *
+ * As above, of eight rows or columns at most, by mma. A block has 64 rows of the long operand, and up to four warps, which
+ * take 32 steps each in turn: a warp has a chain. A lane has eight vectors of the long operand and one of the short one,
+ * which are operands of mma as they are: it may take steps and rows in any order that is the same in both operands, or
+ * in C. So what one mma adds up are, of each eight steps, the first four or the last. Where vectors are of neighbouring
+ * rows, byte permutations bring two steps of a row together. Nothing is shared, so warps wait for no one but in the end. */
+struct gpul__gemm_thin_mma {
+    typedef gpul__gemm_16 T;
+    typedef float Compute;
+    enum {
+        kTensor = 1,
+        kShort = 8,
+        kChains = 4,
+        kThreads = 32 * kChains,
+        kM = 64,
+        kN = kShort,
+        kSums = int(kM) * kN / kThreads, /* of a thread, in the end */
+        kVector = kSums,
+        kBlocksPerSM = 16 / int(kChains),
+        kWarpTurn = 32,                   /* steps of K */
+        kTurn = int(kWarpTurn) * kChains, /* of the block */
+        kChunk = 8192,                    /* steps after which sums are promoted */
+        kVectors = 8,                     /* of a lane */
+        kFetched = 4,                     /* that begin anywhere, at a time */
+        kChainPitch = int(kM) + 4
+    };
+    Compute sum[kSums], acc[4][4];
+    template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) { visit(0, 0, sum); }
+
+    template <bool kBf16>
+    static __device__ __forceinline__ void mma(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                                               uint32_t b0, uint32_t b1) {
+        const uint32_t a[4] = {a0, a1, a2, a3}, b[2] = {b0, b1};
+#ifdef GPULITE_CPU_STANDIN
+        __shared__ uint32_t words[kThreads][6];
+        const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x - lane, g = lane / 4, t = lane % 4;
+        memcpy(words[threadIdx.x], a, sizeof a);
+        memcpy(words[threadIdx.x] + 4, b, sizeof b);
+        __syncwarp();
+        gpul__tensor_factors x[2], y[2]; /* rows g and g + 8; columns 2 t and 2 t + 1 */
+        const auto set = [&](gpul__tensor_factors &to, uint32_t k, uint32_t row, uint32_t word) {
+            to.set(int(k), words[warp + row * 4 + k / 4][word] >> (k % 2 * 16) & 0xffff, kBf16 ? GPUL_BF16 : GPUL_F16);
+        };
+        for (uint32_t k = 0; k < 16; ++k) {
+            for (uint32_t i = 0; i < 2; ++i) {
+                set(x[i], k, g, i + k / 2 % 2 * 2);
+                set(y[i], k, 2 * t + i, 4 + k / 2 % 2);
+            }
+        }
+        for (int e = 0; e < 4; ++e) c[e] = gpul__tensor_add(c[e], x[e / 2], y[e % 2]);
+        __syncwarp();
+#else
+        gpul__mma<kBf16 ? GPUL_BF16 : GPUL_F16>(c, a, b);
+#endif
+    }
+    /* x: vectors of the long operand, y: of the short one */
+    template <bool kBf16>
+    __device__ __forceinline__ void multiply(const gpul__raw (&x)[kVectors], const gpul__raw &y, bool along_k,
+                                             int rows) {
+        if (along_k) { /* rows f * 16 + g and f * 16 + g + 8 */
+            GPUL__UNROLL_FOR (int f = 0; f < 4; ++f) {
+                if (f * 16 >= rows) break;
+                const gpul__raw &low = x[f * 2], &high = x[f * 2 + 1];
+                GPUL__UNROLL_FOR (int h = 0; h < 4; h += 2)
+                    mma<kBf16>(acc[f], low.v[h], high.v[h], low.v[h + 1], high.v[h + 1], y.v[h], y.v[h + 1]);
+            }
+        } else { /* rows g * 8 + f and g * 8 + f + 4 */
+            GPUL__UNROLL_FOR (int f = 0; f < 4; ++f) {
+                const auto pair = [&](int k, int word) {
+                    return __byte_perm(x[k].v[word], x[k + 1].v[word], f % 2 ? 0x7632 : 0x5410);
+                };
+                GPUL__UNROLL_FOR (int h = 0; h < 4; h += 2)
+                    mma<kBf16>(acc[f], pair(h * 2, f / 2), pair(h * 2, f / 2 + 2), pair(h * 2 + 2, f / 2),
+                               pair(h * 2 + 2, f / 2 + 2), y.v[h], y.v[h + 1]);
+            }
+        }
+    }
+};
+/* Eight elements, `step` apart, of which `count` are there; zeros in place of others */
+static __device__ __forceinline__ gpul__raw gpul__gemm_thin_gather(const gpul__gemm_16 *from, int64_t step, int count) {
+    gpul__pack<gpul__gemm_16, 8> pack;
+    GPUL__UNROLL_FOR (int j = 0; j < 8; ++j)
+        pack.v[j] = j < count ? from[j * step] : gpul__gemm_16(); /* fault: matmul-narrow-edge */
+    gpul__raw raw;
+    memcpy(&raw, &pack, sizeof raw);
+    return raw;
+}
+/* Leaves of a vector along K the first `count` elements. */
+static __device__ __forceinline__ void gpul__gemm_thin_mask(gpul__raw &raw, int count) {
+    GPUL__UNROLL_FOR (int w = 0; w < 4; ++w)
+        raw.v[w] &= ~gpul__missing_bytes(count * 2, w); /* fault: matmul-narrow-mask */
+}
+
+static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__gemm_thin_mma::kBlocksPerSM)
+    gpul__gemm_thin_mma_kernel(const __grid_constant__ gpul__gemm_view v) {
+    typedef gpul__gemm_thin_mma S;
+    typedef gpul__gemm_16 T;
+    enum { kVectors = S::kVectors };
+#if defined(__CUDA_ARCH__) && !defined(GPUL__COPIES_ASYNC)
+    return; /* never launched there: see gpul__find_tensor_cores */
+#endif
+    const gpul__gemm_problem &p = v.problem;
+    __shared__ float chains[S::kChains][S::kShort][S::kChainPitch];
+    const int thread = int(threadIdx.x), warp = thread / 32, g = thread / 4 % 8, t = thread % 4;
+    const bool bf16 = p.dtype == GPUL_BF16, turned = p.M < p.N;
+    const int64_t extent = turned ? p.N : p.M, first = int64_t(blockIdx.x) * S::kM,
+                  begin = int64_t(blockIdx.z) * v.plan.part,
+                  term = v.plan.term < S::kChunk ? v.plan.term : int64_t(S::kChunk); /* fault: matmul-narrow-promote */
+    const int64_t length = p.K - begin < v.plan.part ? p.K - begin : v.plan.part;    /* the split of this block */
+    const int rows = extent - first < S::kM ? int(extent - first) : int(S::kM), columns = int(turned ? p.M : p.N);
+    const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
+        *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
+    const T *x = turned ? b : a, *y = turned ? a : b;
+    const int64_t x_stride = turned ? p.b_col : p.a_row, x_step = turned ? p.b_row : p.a_col,
+                  y_stride = turned ? p.a_row : p.b_col, y_step = turned ? p.a_col : p.b_row;
+    gpul__extent of_x, of_y;
+    of_x.set(x, (extent - 1) * x_stride + (p.K - 1) * x_step + 1, sizeof(T));
+    of_y.set(y, (columns - 1) * y_stride + (p.K - 1) * y_step + 1, sizeof(T));
+    const bool along_k = x_step == 1;
+    /* Along K, vectors are of rows that are eight apart, and in place of those that are not there, of the first again.
+     * Otherwise they are of eight neighbours, which end with the last row there is; those before `own` are another
+     * lane's, too. */
+    const int own = along_k ? g : g * 8, present = along_k ? (rows + 15) / 16 * 2 : int(kVectors);
+    const int64_t back = extent < 8 ? 0 : extent - 8 - first;
+    const int here = along_k || own <= back ? own : int(back), inside = extent < 8 ? int(extent) : 8;
+    const int64_t apart = along_k ? 8 * x_stride : x_step;
+    const int others = !along_k ? kVectors - 1 : own < rows ? (rows - 1 - own) / 8 : 0;
+    const int64_t step0 = begin + warp * S::kWarpTurn + t * 8;      /* the lane's first step */
+    const int begins_at = along_k && own >= rows ? rows - 1 : here; /* fault: matmul-narrow-rows */
+    x += (first + begins_at) * x_stride + step0 * x_step;
+    y += (g < columns ? g : columns - 1) * y_stride + step0 * y_step;
+    const bool aligned =
+        ((reinterpret_cast<uintptr_t>(x) | uintptr_t((along_k ? x_stride : x_step) * int64_t(sizeof(T)))) & 15) == 0;
+    S tile;
+    gpul__gemm_zero(tile.acc);
+    gpul__gemm_zero(tile.sum);
+    /* adds a term's chains, for what thread number `number` of four warps has: sums of a row */
+    const auto add_chains = [&](int number) {
+        GPUL__UNROLL_FOR (int j = 0; j < S::kSums; ++j) {
+            float of[S::kChains];
+            GPUL__UNROLL_FOR (int c = 0; c < S::kChains; ++c)
+                of[c] = c * 32 < int(blockDim.x) ? chains[c][number / S::kM * S::kSums + j][number % S::kM] : 0.0f;
+            GPUL__UNROLL_FOR (int c = 1; c < S::kChains; c *= 2) {
+                GPUL__UNROLL_FOR (int d = 0; d < S::kChains; d += 2 * c) of[d] = gpul__gemm_add(of[d], of[d + c]);
+            }
+            tile.sum[j] = gpul__gemm_add(tile.sum[j], of[0]);
+        }
+    };
+    gpul__await(); /* fault: matmul-narrow-await */
+    GPUL__UNROLL_NOT
+    for (int64_t done = 0; done < length; done += term) {
+        const int steps = int(length - done < term ? length - done : term),
+                  left = steps - warp * S::kWarpTurn; /* from the warp's first step on */
+        /* In turns `easy` to below `hard` all that the warp loads is there, and so is what it reads besides. */
+        const int turns = (left + S::kTurn - 1) / S::kTurn, whole = (left + S::kTurn - S::kWarpTurn) / S::kTurn;
+        const int64_t to_last = (whole - 1) * int64_t(S::kTurn);
+        const bool starts = of_x.begins(x) && (y_step != 1 || of_y.begins(y)),
+                   stops = of_x.last(x + others * apart + to_last * x_step, 1) >= 0 &&
+                           (y_step != 1 || of_y.last(y + to_last, 1) >= 0);
+        const int easy = __all_sync(0xffffffffu, starts) ? 0 : 1;
+        const int hard = __all_sync(0xffffffffu, stops) ? whole : whole - 1; /* fault: matmul-narrow-hard */
+        GPUL__UNROLL_NOT
+        for (int turn = 0; turn < turns; ++turn) {
+            gpul__raw raw[kVectors], factor;
+            if (turn >= easy && turn < hard) {
+                /* of the short operand, words of neighbours, or elements */
+                uint32_t word[8];
+                if (y_step == 1) {
+                    const T *const from = gpul__align_down(y);
+                    const gpul__raw low = gpul__load<4>(reinterpret_cast<const uint32_t *>(from)),
+                                    high = gpul__load<4>(reinterpret_cast<const uint32_t *>(from + 8));
+                    memcpy(word, &low, sizeof low);
+                    memcpy(word + 4, &high, sizeof high);
+                } else {
+                    GPUL__UNROLL_FOR (int j = 0; j < 8; ++j) word[j] = y[j * y_step].bits;
+                }
+                const T *from = x;
+                if (aligned) {
+                    GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i) {
+                        if (i < present) raw[i] = gpul__load<4>(reinterpret_cast<const uint32_t *>(from));
+                        if (i < others) from += apart;
+                    }
+                    gpul__schedule_fence(v.plan.scale_only); /* 0 here */
+                } else {
+                    GPUL__UNROLL_FOR (int at = 0; at < kVectors; at += S::kFetched) {
+                        gpul__fetch<T, 8> fetch[S::kFetched];
+                        const T *again = from;
+                        if (at >= present) break;
+                        GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) {
+                            fetch[i].low = fetch[i].aligned(gpul__align_down(from));
+                            fetch[i].high = fetch[i].aligned(gpul__align_down(from) + 8);
+                            if (at + i < others) from += apart;
+                        }
+                        gpul__schedule_fence(v.plan.scale_only);
+                        GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) {
+                            raw[at + i] = fetch[i].get(again);
+                            if (at + i < others) again += apart;
+                        }
+                    }
+                }
+                if (y_step == 1) {
+                    gpul__fetch<T, 8> fetch;
+                    memcpy(&fetch.low, word, sizeof fetch.low);
+                    memcpy(&fetch.high, word + 4, sizeof fetch.high);
+                    factor = fetch.get(y);
+                } else {
+                    GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) factor.v[w] = word[2 * w] | word[2 * w + 1] << 16;
+                }
+            } else {
+                /* steps from the lane's first on: it may have no vector, or parts of some */
+                const int there = left - turn * S::kTurn - t * 8;
+                const int count = there < 8 ? there : 8, last = !along_k && there < 8 ? there - 1 : others;
+                factor = gpul__raw();
+                gpul__fill(raw, gpul__raw());
+                if (there > 0) {
+                    const bool dense = y_step == 1 && of_y.begins(y) && of_y.ends(y);
+                    gpul__fetch<T, 8> fetch_y;
+                    if (dense) fetch_y.load(y);
+                    else factor = gpul__gemm_thin_gather(y, y_step, count);
+                    /* vectors `low` to below `high` are loaded whole, for the aligned words that hold them are inside */
+                    int low = 0, high = last + 1;
+                    const bool all = of_x.begins(x) && of_x.ends(x + last * apart); /* fault: matmul-narrow-ends */
+                    if (gpul__rarely(!all)) {
+                        high = 0;
+                        GPUL__UNROLL_NOT
+                        for (int i = 0; i <= last; ++i) {
+                            low += !of_x.begins(x + i * apart);
+                            high += of_x.ends(x + i * apart);
+                        }
+                        if (low >= high) low = high = 0;
+                    }
+                    if (low < high) {
+                        /* in place of others, one of those */
+                        const auto address = [&](int i) {
+                            return x + (i < low ? low : i < high ? i : high - 1) * apart;
+                        };
+                        if (aligned) {
+                            GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i)
+                                if (i < present) raw[i] = gpul__load<4>(reinterpret_cast<const uint32_t *>(address(i)));
+                            gpul__schedule_fence(v.plan.scale_only); /* 0 here */
+                        } else {
+                            GPUL__UNROLL_FOR (int at = 0; at < kVectors; at += S::kFetched) {
+                                gpul__fetch<T, 8> fetch[S::kFetched];
+                                if (at >= present) break;
+                                GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) fetch[i].load(address(at + i));
+                                gpul__schedule_fence(v.plan.scale_only);
+                                GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i)
+                                    raw[at + i] = fetch[i].get(address(at + i));
+                            }
+                        }
+                    }
+                    GPUL__UNROLL_NOT
+                    for (int i = low > 0 ? 0 : high; i <= last; i = i + 1 == low ? high : i + 1) {
+                        const gpul__raw alone = gpul__gemm_thin_gather(x + i * apart, 1, along_k ? count : inside);
+                        GPUL__UNROLL_FOR (int j = 0; j < kVectors; ++j) raw[j] = j == i ? alone : raw[j];
+                    }
+                    if (count < 8) { /* along K, loads read on in the row or behind it */
+                        GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i)
+                            gpul__gemm_thin_mask(raw[i], along_k ? count : i < count ? 8 : 0);
+                    }
+                    if (dense) {
+                        factor = fetch_y.get(y);
+                        if (count < 8) gpul__gemm_thin_mask(factor, count);
+                    }
+                }
+            }
+            x += S::kTurn * x_step;
+            y += S::kTurn * y_step;
+            __syncwarp();
+            if (bf16) tile.multiply<true>(raw, factor, along_k, rows);
+            else tile.multiply<false>(raw, factor, along_k, rows);
+        }
+        /* the next term begins where this one ends: a warp is beyond it, by turns that are its own */
+        const int64_t on = term - (turns > 0 ? turns : 0) * S::kTurn; /* fault: matmul-narrow-back */
+        x += on * x_step;
+        y += on * y_step;
+        if (done > 0) __syncthreads();
+        GPUL__UNROLL_FOR (int f = 0; f < 4; ++f) {
+            GPUL__UNROLL_FOR (int e = 0; e < 4; ++e) {
+                const int to = along_k ? f * 16 + own + e / 2 * 8 : (own < rows ? here : own) + f + e / 2 * 4;
+                if (to >= own) chains[warp][2 * t + e % 2][to] = tile.acc[f][e];
+            }
+        }
+        __syncthreads(); /* fault: matmul-narrow-tree-late */
+        gpul__gemm_zero(tile.acc);
+        if (done + term < length) add_chains(thread);
+    }
+    const float alpha = float(p.alpha), beta = float(p.beta);
+    GPUL__UNROLL_NOT
+    for (int number = thread; number < S::kThreads; number += int(blockDim.x)) {
+        add_chains(number);
+        if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return; /* then the block has four warps */
+        const int row = number % S::kM;
+        GPUL__UNROLL_NOT
+        for (int j = 0; j < S::kSums; ++j) {
+            const int64_t w = number / S::kM * S::kSums + j, m = turned ? w : first + row, n = turned ? first + row : w;
+            const float sum = tile.sum[0]; /* never -0 */
+            gpul__shift_left<1>(tile.sum);
+            tile.sum[S::kSums - 1] = 0;
+            if (w >= columns || row >= rows) continue;
+            T *const c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n, result;
+            float value = beta != 0 ? gpul__gemm_fma(alpha, sum, beta * gpul__gemm_widen(*c, bf16)) : alpha * sum;
+            if (gpul__gemm_has_epilogue(p)) value = gpul__gemm_epilogue(value, p, gpul__gemm_bias_at<float>(p, m, n));
+            gpul__gemm_narrow(&result, value, bf16);
+            *c = result;
+        }
     }
 }
 
@@ -11056,6 +11378,31 @@ static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(double busy, int32_t a
                            true,
                            S::kEnds != 0};
 }
+/* Blocks have fewer threads where K is short: see gpul__gemm_threads. */
+static constexpr gpul__gemm_tile gpul__gemm_thin_mma_tile() {
+    typedef gpul__gemm_thin_mma S;
+    return gpul__gemm_tile{gpul__gemm_thin_mma_kernel,
+                           S::kM,
+                           S::kN,
+                           S::kThreads,
+                           0,
+                           S::kBlocksPerSM,
+                           7,
+                           0,
+                           26,
+                           2500,
+                           60,
+                           0,
+                           0,
+                           1,
+                           true,
+                           true,
+                           true};
+}
+static inline uint32_t gpul__gemm_threads(const gpul__gemm_tile &tile, int64_t K) {
+    const int64_t warps = gpul_ceil_div(K, int(gpul__gemm_thin_mma::kWarpTurn));
+    return tile.thin && tile.tensor && warps * 32 < tile.threads ? uint32_t(warps * 32) : uint32_t(tile.threads);
+}
 /* A block has all threads and rows, or a part: one over it. */
 template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of(int32_t part) {
     typedef gpul__gemm_thin<T> S;
@@ -11105,7 +11452,7 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0
          gpul__gemm_tile_of<gpul__gemm_large_halves>(28, 9 / 256., 36, 6500, 900, 12),
          gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 64, 3, 2>>(13.5, 7 / 256., 12, 2250, 500, 14),
          gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 3, 4>>(6.25, 4 / 256., 7, 1300, 8, 7),
-         gpul__gemm_thin_tile_of<gpul__gemm_16>(4)},
+         gpul__gemm_thin_tile_of<gpul__gemm_16>(4), gpul__gemm_thin_mma_tile()},
         {gpul__gemm_tile_of<gpul__gemm_terms>(25, 0, 25, 2500, 900)}};
     return tiles[mma ? mma + 1 : dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
@@ -11119,8 +11466,9 @@ static inline bool gpul__gemm_scales_only(const gpul__gemm_problem *p) {
 }
 
 /* Few rows or few columns: a sum is another tree then, so the shape alone decides. */
-static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p) {
-    return (p->M <= 4 || p->N <= 4) && p->K > 16 && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
+static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
+    const int64_t most = mma && gpul__bytes_of(p->dtype) == 2 ? int(gpul__gemm_thin_mma::kShort) : 4;
+    return (p->M <= most || p->N <= most) && p->K > 16 && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
 }
 
 /* Limits how many products of a stack one launch takes, to what 64 MB of scratch memory have room for, but to one. */
@@ -11184,7 +11532,7 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
             tile.end /= 2;
         }
         if ((plan->term < p->K && !tile.add) || tile.tensor != (plan->mma != 0)) continue;
-        if (!plan->mma && (tile.thin != 0) != gpul__gemm_is_thin(p)) continue;
+        if ((tile.thin != 0) != gpul__gemm_is_thin(p, plan->mma != 0)) continue;
         if (tile.thin > 1 && long_side > 2 * tile.m) continue; /* blocks would read the short operand over again */
         if (plan->mma && !tile.odd && (plan->a_vector == 1 || plan->b_vector == 1)) continue;
         if (!plain && !tile.ends) continue;                             /* fault: matmul-short-ends */
@@ -11236,10 +11584,11 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     int64_t most = 2048 / gpul__gemm_fewest_tiles(p, 64, 64); /* scratch memory: 32 MB of f32 */
     if (most > 256) most = 256;
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
+    const bool thin = gpul__gemm_is_thin(p, plan->mma != 0);
     double shortest = 1e300;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];
-        if ((tile.short_k && p->K > tile.short_k) || tile.thin != gpul__gemm_is_thin(p) || tile.tensor)
+        if ((tile.short_k && p->K > tile.short_k) || tile.thin != thin || tile.tensor != (plan->mma != 0))
             continue; /* of thin ones, the first alone */
         const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n); /* of a product */ /* fault: batch-parts */
         const int64_t warps = tile.threads / 32;
@@ -11248,7 +11597,8 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         const double singles = (p->dtype == GPUL_F64 ? .75 : 1.25) * (tile.m + tile.n);
         const int64_t slots = tile.thin ? 4 * tile.blocks_per_sm : warps < 4 ? 4 / warps : 1;
         gpul__gemm_split(
-            plan, &shortest, p->K, count, sms * slots, tile.thin ? 3 : 9, tile.add ? most : 1, 32, 64,
+            plan, &shortest, p->K, count, sms * slots, tile.thin ? 3 : 9, tile.add ? most : 1,
+            plan->mma ? int(gpul__gemm_thin_mma::kTurn) : 32, plan->mma ? 256 : 64,
             [&](int64_t splits, int64_t part) { return gpul__gemm_time(tile, singles, count, splits, part, sms); });
     }
 }
@@ -11323,8 +11673,8 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     plan->part = p->K;
     if (!plan->scale_only && p->M > 0 && p->N > 0)
         gpul__plain_split(plan, p, gpul__gemm_sms); /* fault: matmul-ieee-parts-by-machine */
-    plan->a_vector = gpul__gemm_by_vectors(gpul__gemm_a(p), element, p->a_col == 1);
-    plan->b_vector = gpul__gemm_by_vectors(gpul__gemm_b(p), element, p->b_row == 1);
+    plan->a_vector = plan->mma ? 1 : gpul__gemm_by_vectors(gpul__gemm_a(p), element, p->a_col == 1);
+    plan->b_vector = plan->mma ? 1 : gpul__gemm_by_vectors(gpul__gemm_b(p), element, p->b_row == 1);
     gpul__plain_plan_tile(plan, p, machine);
 }
 
@@ -11772,7 +12122,8 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     const bool rounds =
         p->math == GPUL_MATH_TF32 && p->M > 32 && p->N > 32 && p->K > 32; /* fault: matmul-tf32-narrow */
     const bool wide = p->M >= 256 && p->N >= 256 && double(p->M) * double(p->N) >= 4194304; /* 2^22 */
-    const bool halves = gpul__bytes_of(p->dtype) == 2 && !gpul__gemm_is_thin(p) && (p->K > 16 || (p->K > 12 && wide));
+    const bool of_16 = gpul__bytes_of(p->dtype) == 2, thin = gpul__gemm_is_thin(p, machine->mma != 0);
+    const bool halves = of_16 && !thin && (p->K > 16 || (p->K > 12 && wide));
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
@@ -11790,7 +12141,10 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
         const double most = tensor && !tiny ? gpul__tensor_plan(plan, p, machine) * 0.95 + 825 : 1e300;
         if (machine->mma && gpul__mma_plan(&by_mma, p, machine, most)) *plan = by_mma;
     } else if (rounds) gpul__rounded_plan(plan, p, machine);
-    else gpul__plain_plan(plan, p, machine);
+    else {
+        plan->mma = of_16 && thin && machine->mma && p->M > 0 && p->N > 0;
+        gpul__plain_plan(plan, p, machine);
+    }
 }
 
 /* All that a plan depends on: of addresses, where they are in a line of 128 bytes */
@@ -11828,7 +12182,7 @@ static int32_t gpul__launch_plain(gpul__gemm_view &v, gpul_stream stream) {
     v.tensor.of_group = gpul__division_by(v.plan.tiles_n); /* of gpul__gemm_short_kernel: a row of tiles */
     return gpul__launch_early(v.plan.device, tile.kernel,
                               gpul__dim(uint32_t(tiles), gpul__batch_of(v.problem), uint32_t(v.plan.splits)),
-                              gpul__dim(uint32_t(tile.threads)), shared, stream, v);
+                              gpul__dim(gpul__gemm_threads(tile, v.problem.K)), shared, stream, v);
 }
 
 /* What gpul__gemm_pack reads of A and B. */

@@ -491,6 +491,15 @@ plant matmul-thin-tree-early test_matmul:test_thin without
 plant matmul-thin-tree-late test_matmul:test_thin without
 plant matmul-thin-edge test_matmul:test_thin expression 'j < exist' 'true'
 plant matmul-thin-rule test_matmul:test_plans expression 'p->K > 16' 'true'
+plant matmul-narrow-edge test_matmul:test_thin expression 'j < count' 'true'
+plant matmul-narrow-mask test_matmul:test_thin expression 'count * 2' '16'
+plant matmul-narrow-promote test_matmul:test_long_sums expression 'v.plan.term < S::kChunk' 'true'
+plant matmul-narrow-rows test_matmul:test_thin expression 'along_k' 'false'
+plant matmul-narrow-await test_matmul:test_row_alone without
+plant matmul-narrow-hard test_matmul:test_thin_end expression '__all_sync(0xffffffffu, stops)' 'true'
+plant matmul-narrow-ends test_matmul:test_thin_end expression 'of_x.ends(x + last * apart)' 'true'
+plant matmul-narrow-back test_batches:test_in_turn expression 'turns > 0 ? turns : 0' 'turns + 1'
+plant matmul-narrow-tree-late test_matmul:test_thin without
 plant matmul-end-barrier test_matmul:test_tiles without
 plant matmul-raster test_matmul:test_tiles expression 'group * high' 'group * 8'
 plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan_log2' '8'

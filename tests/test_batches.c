@@ -434,7 +434,7 @@ static int is_in_turn(gpul_dtype t, int32_t math, int64_t many, int64_t M, int64
 /* Blocks of a large stack add up the parts of K themselves: the bits are those of products whose parts are shared. */
 static void test_in_turn(void) {
     static const int64_t sizes[][3] = {
-        {9, 10, 700}, {40, 36, 400}, {3, 20, 700}, {1, 9, 1500}}; /* the last: two nodes */
+        {9, 10, 700}, {40, 36, 400}, {3, 70, 530}, {1, 9, 1500}}; /* the last: two nodes */
     int32_t device = 0;
     gpul__machine machine;
     gpul_device info;
