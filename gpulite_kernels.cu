@@ -7563,6 +7563,9 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * gpul__gemm_thin_kernel, for every GPU, where C has four rows or four columns at most, and K more than 16 steps: the
  * operand that is long is read once, at the speed of memory, by threads that keep the sums. A sum has eight chains.
  *
+ * gpul__gemm_thin_mma_kernel, for 16-bit types on tensor cores, where C has eight rows or eight columns at most: the same
+ * by mma, whose operands are what a thread has loaded. A sum has four chains.
+ *
  * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores, but for small products. A block is a producer and two
  * consumers, each a warpgroup. Two threads of the producer issue bulk tensor copies into a ring of stages, slices 64
  * deep along K. A consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers.
@@ -8769,8 +8772,8 @@ template <typename S>
 static __device__ __forceinline__ void gpul__gemm_promote_sums(std::false_type, S &, typename S::Compute *, bool,
                                                                bool) {}
 
-/* Where this file is compiled for tensor cores, all 16-bit products but short and thin ones are theirs, and the kernel of
- * 16-bit types without them only scales C. See gpul__make_gemm_plan. */
+/* Where this file is compiled for tensor cores, all 16-bit products but short ones are theirs: of the kernels of 16-bit
+ * types without them, one only scales C, and the other is empty. See gpul__make_gemm_plan. */
 template <typename S> struct gpul__gemm_multiplies {
 #ifdef GPUL__COPIES_ASYNC
     static constexpr bool value = S::kTensor != 0 || sizeof(typename S::T) != 2;
@@ -11465,7 +11468,7 @@ static inline bool gpul__gemm_scales_only(const gpul__gemm_problem *p) {
     return p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
 }
 
-/* Few rows or few columns: a sum is another tree then, so the shape alone decides. */
+/* Few rows or few columns: a sum is another tree then, so the shape alone decides. mma: of 16-bit types, on tensor cores */
 static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
     const int64_t most = mma && gpul__bytes_of(p->dtype) == 2 ? int(gpul__gemm_thin_mma::kShort) : 4;
     return (p->M <= most || p->N <= most) && p->K > 16 && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
@@ -12107,9 +12110,9 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
 }
 
 /* Which kernel: tensor cores for 16-bit types and TF32, Hopper's where numbers of tiles and coordinates fit in 32 bits.
- * But not, of 16-bit types, for short K, where C takes the time (of a wide C, bulk copies are the faster way there), nor
- * for few rows or columns, where an operand does. The smallest products are for mma alone, since tensor maps take the
- * host longer. TF32, where any of the three is 32 or less, saves nothing, for memory takes the time. Emulation packs two
+ * But not, of 16-bit types, for short K, where C takes the time (of a wide C, bulk copies are the faster way there). Few
+ * rows or columns, where an operand does, have a kernel of their own. The smallest products are for mma alone, since
+ * tensor maps take the host longer. TF32, where any of the three is 32 or less, saves nothing, for memory takes the time. Emulation packs two
  * dimensions and saves with all three: it takes large products. */
 static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
