@@ -537,8 +537,8 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
  * value exactly), OVERLAP (elements may share memory), UNSUPPORTED (no kernels in the build). */
 GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream);
 
-/* *value = one element of a's dtype; `index` has a->ndim entries, negative ones from the end. Waits for `stream`. Errors:
- * ARGUMENT (NULL, index out of range, a capture). */
+/* *value = one element of a's dtype; `index` has a->ndim entries, negative ones from the end. Waits for `stream`.
+ * Errors: ARGUMENT (NULL, index out of range, a capture). */
 GPUL_API gpul_status gpul_get(void *value, const gpul_array *a, const int64_t *index, gpul_stream stream);
 /* One element = *value. Waits for `stream`. Errors: as gpul_get's; OVERLAP (elements of `a` may share memory). */
 GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *value, gpul_stream stream);
@@ -581,8 +581,8 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
  * (NULL; an array that was never made; an axis out of range; `view` is `a` itself, which may only be where `a` owns
  * nothing, or its memory would leak). */
 
-/* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1 (else ARGUMENT). Negative start and stop
- * count from the end, and a stop of GPUL_END is the end itself: a[-3:] is start = -3, stop = GPUL_END, step = 1. */
+/* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1 (else ARGUMENT). Negative start and
+ * stop count from the end, and a stop of GPUL_END is the end itself: a[-3:] is start -3, stop GPUL_END, step 1. */
 #define GPUL_END INT64_MAX
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step);
@@ -594,8 +594,9 @@ GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t a
 GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape);
 /* All axes reversed (a matrix: its transpose). */
 GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a);
-/* Axis k of the view is axis axes[k] of `a`, as numpy.transpose(a, axes): each matrix of a stack is transposed by {0, 2,
- * 1}. `axes` has a->ndim entries. Errors: also ARGUMENT (axes is NULL, or has an axis twice). */
+/* Axis k of the view is axis axes[k] of `a`, as numpy.transpose(a, axes): {0, 2, 1}
+ * transposes each matrix of a stack. `axes` has a->ndim entries. Errors: also ARGUMENT (axes is NULL, or has an axis
+ * twice). */
 GPUL_API gpul_status gpul_permute(gpul_array *view, const gpul_array *a, const int32_t *axes);
 /* One more axis, of one element, which is axis `axis` of the view, as numpy.expand_dims. Errors: also SHAPE (`a` has
  * GPUL_MAX_DIMS axes). */
@@ -843,8 +844,8 @@ GPUL_API gpul_status gpul_cooperative_blocks(int32_t *blocks, const void *kernel
  * a CUDA graph (exceptions are named). The graph allocates where an operation needs scratch memory (see each); for what
  * passes between the blocks of a reduction, gemv or product only if it is more than 256 KB, if more than 32 captured
  * streams have such calls in graphs that are alive, or with CUDA 11. Axes count from 0, negative ones from the end.
- * Empty arrays are valid. Two threads must not write one array at a time. Elementwise, 2^30 elements are a launch: where
- * CUDA fails at a later one, a part of out is written. Errors of them all: ARGUMENT (NULL, an array
+ * Empty arrays are valid. Two threads must not write one array at a time. Elementwise, 2^30 elements are a launch:
+ * where CUDA fails at a later one, a part of out is written. Errors of them all: ARGUMENT (NULL, an array
  * that was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input, or with itself,
  * as it may where its strides do not nest), UNSUPPORTED (the family was left out of the build); those that need scratch
  * memory: OUT_OF_MEMORY. Contracts add what is more than that.
@@ -971,8 +972,8 @@ enum {
 
 /* out = op over x, along one axis (out has x's shape without that axis, or with one element along it, as NumPy's
  * keepdims=True) or over all elements (GPUL_ALL_AXES; out has one element). x: f32, f64, i32, i64, u8 for every op; f16
- * and bf16 for sum, mean, min, max. out's dtype is gpul_reduce_dtype(op, x's dtype), or f64 where that is a float and op is
- * neither min nor max.
+ * and bf16 for sum, mean, min, max. out's dtype is gpul_reduce_dtype(op, x's dtype), or f64 where that is a float and
+ * op is neither min nor max.
  *
  * ONE launch for any size. The result is a pure function of the values along the axis in order, their number, dtype and
  * op: the same bits on every run, every GPU and the CPU stand-in, and reducing a row of a matrix alone gives the bits
@@ -1063,11 +1064,11 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 go to tensor cores, on a GPU of
- * compute capability 8.0 or later with kernels built for that, with K from 17 on, and from 13 on where C is large. Their
- * bits are others, for tensor cores cut off sums of a few products to f32, each generation in its own way: they are the
- * same on all GPUs of one, whatever the build, and the stand-in's are Hopper's. There gamma(min(K, K / 8192 + 8320) + 2)
- * bounds the error, and gamma of twice as much where a sum has 8 products and one bit more than f32, as published of
- * Ampere. Each product of a stack has the bits that it has alone.
+ * compute capability 8.0 or later with kernels built for that, with K from 17 on, and from 13 on where C is large.
+ * Their bits are others, for tensor cores cut off sums of a few products to f32, each generation in its own way: they
+ * are the same on all GPUs of one, whatever the build, and the stand-in's are Hopper's. There gamma(min(K, K / 8192 +
+ * 8320) + 2) bounds the error, and gamma of twice as much where a sum has 8 products and one bit more than f32, as
+ * published of Ampere. Each product of a stack has the bits that it has alone.
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
  * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the
@@ -1075,8 +1076,8 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  *
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 1024 tiles of 64 x 64 with K
  * above 64, at most some 2048 such tiles in f32 or f64. In 16 bits with them, for all but small products and those of
- * up to eight rows or columns, a copy of each of A and B that does not begin, or whose lines do not, at a multiple of 16
- * bytes, its lines filled up to a multiple of 64 elements; at most 64 MB for parts of K; and 128 KB a multiprocessor
+ * up to eight rows or columns, a copy of each of A and B that does not begin, or whose lines do not, at a multiple of
+ * 16 bytes, its lines filled up to a multiple of 64 elements; at most 64 MB for parts of K; and 128 KB a multiprocessor
  * where those are longer than 8192. For a stack, what one product takes, or up to 64 MB for copies and as much for
  * parts, and the copy of an operand that all its products share. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
@@ -1334,8 +1335,8 @@ GPUL_API void gpul_range_pop(void);
  * What cannot convert does not compile, and one message says so. Errors: ARGUMENT (NULL or an array never made; a grid,
  * block or shared memory beyond the device's or the kernel's limits; a number that the parameter does not hold; data
  * not aligned for T), DTYPE, SHAPE (gaps; other dimensions than the view's), MEMORY (a pointer to pageable host
- * memory), DEVICE (arrays of two devices). They name the kernel and the argument. A cooperative grid of more blocks than
- * the device holds is an ARGUMENT error, too.
+ * memory), DEVICE (arrays of two devices). They name the kernel and the argument. A cooperative grid of more blocks
+ * than the device holds is an ARGUMENT error, too.
  *
  *   gpul_view<T, N>    a kernel's parameter: an array of N = 1 to 4 dimensions that need not be dense. v(i, j) is an
  *                      element, for N indices from 0; v.shape[k], v.strides[k] (in elements) and v.data can be read.
@@ -1598,8 +1599,8 @@ typedef struct gpul__reducer {
 
 /* Device memory for what passes between blocks, one workspace for each of the first streams to reduce on a device, and
  * for each stream of the first captures, as long as their graphs last: nobody else's kernels write there. Its counters
- * are zero whenever no kernel uses it. Who owns each is known beside them, in gpulite_kernels.cu, whatever the number of
- * copies of the implementation. */
+ * are zero whenever no kernel uses it. Who owns each is known beside them, in gpulite_kernels.cu, whatever the number
+ * of copies of the implementation. */
 #define GPUL__WORKSPACES 16       /* of streams */
 #define GPUL__GRAPH_WORKSPACES 32 /* behind them, of captures */
 typedef struct gpul__workspace {
@@ -4155,7 +4156,7 @@ static double gpul__rounded(gpul_dtype dtype, double value) {
     return gpul__element_value(&bits, dtype, &whole);
 }
 
-/* A finite number: digits * 10^(power - count + 1), where `digits` has `count` decimal digits and no zero at the end. */
+/* A finite number: digits * 10^(power - count + 1); `digits` has `count` decimal digits and no zero at the end. */
 typedef struct gpul__decimal {
     int64_t digits;
     int32_t count, power, negative;
@@ -6393,8 +6394,8 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
     return GPUL_OK;
 }
 
-/* The strides of an array's matrices with one of them 1: a dimension of one element (or none) may take any, but a column
- * that is dense stays so. Returns 0 if neither is. */
+/* The strides of an array's matrices with one of them 1: a dimension of one element (or none) may take any, but a
+ * column that is dense stays so. Returns 0 if neither is. */
 static int32_t gpul__unit_stride(const gpul_array *a, int64_t *row, int64_t *col) {
     const int32_t last = a->ndim - 1;
     *row = a->strides[last - 1];
