@@ -1898,14 +1898,15 @@ struct Gone {
 
 /*
  * A range of addresses that never returns to another use before it has been gone through once. Device arenas are
- * closed (PROT_NONE) whenever the host runs, with one system call for all of their allocations: guard pages and freed
- * regions stay unreachable all the same, because they map a file that has no bytes.
+ * closed (PROT_NONE) whenever the host runs, with one system call from the first of their allocations to the last: guard
+ * pages and freed regions between them stay unreachable all the same, because they map a file that has no bytes. Freed
+ * regions are closed, too, so that the system keeps neighbours as one.
  */
 int empty_file = -1;
 
 struct Arena {
     static const size_t reserve = size_t(64) << 30;
-    Address base = 0, cursor = 0, high = 0;
+    Address base = 0, cursor = 0;
     bool closes, open;
     std::map<Address, Allocation *> live; /* by region */
     std::deque<Gone> gone;
@@ -1916,7 +1917,7 @@ struct Arena {
             say("standin: cannot reserve addresses for a device");
             abort();
         }
-        base = cursor = high = reinterpret_cast<Address>(p);
+        base = cursor = reinterpret_cast<Address>(p);
         if (empty_file < 0) empty_file = memfd_create("standin-guard", MFD_CLOEXEC);
         if (empty_file < 0) {
             say("standin: memfd_create failed");
@@ -1928,11 +1929,13 @@ struct Arena {
     void set_open(bool now) {
         if (!closes || open == now) return;
         open = now;
-        if (high > base)
-            mprotect(reinterpret_cast<void *>(base), high - base, now ? PROT_READ | PROT_WRITE : PROT_NONE);
+        if (live.empty()) return;
+        const auto last = std::prev(live.end());
+        const Address first = live.begin()->first, end = last->first + last->second->region_size;
+        mprotect(reinterpret_cast<void *>(first), end - first, now ? PROT_READ | PROT_WRITE : PROT_NONE);
     }
     void guard(Address at, size_t n) {
-        void *p = mmap(reinterpret_cast<void *>(at), n, open ? PROT_READ | PROT_WRITE : PROT_NONE,
+        void *p = mmap(reinterpret_cast<void *>(at), n, closes ? PROT_NONE : PROT_READ | PROT_WRITE,
                        MAP_SHARED | MAP_FIXED, empty_file, static_cast<off_t>(at - base));
         if (p == MAP_FAILED) {
             say("standin: mmap of a guard failed: %s", strerror(errno));
@@ -1973,7 +1976,6 @@ struct Arena {
         if (!a->region) return false;
         a->start = a->region + room - round_up(a->size, alignment);
         live[a->region] = a;
-        high = std::max(high, a->region + a->region_size);
         if (a->present) appear(a);
         else guard(a->region, a->region_size);
         return true;
