@@ -594,9 +594,8 @@ GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t a
 GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape);
 /* All axes reversed (a matrix: its transpose). */
 GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a);
-/* Axis k of the view is axis axes[k] of `a`, as numpy.transpose(a, axes): {0, 2, 1}
- * transposes each matrix of a stack. `axes` has a->ndim entries. Errors: also ARGUMENT (axes is NULL, or has an axis
- * twice). */
+/* Axis k of the view is axis axes[k] of `a`, as numpy.transpose(a, axes): {0, 2, 1} transposes each
+ * matrix of a stack. `axes` has a->ndim entries. Errors: also ARGUMENT (axes is NULL, or has an axis twice). */
 GPUL_API gpul_status gpul_permute(gpul_array *view, const gpul_array *a, const int32_t *axes);
 /* One more axis, of one element, which is axis `axis` of the view, as numpy.expand_dims. Errors: also SHAPE (`a` has
  * GPUL_MAX_DIMS axes). */

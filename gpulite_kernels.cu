@@ -12112,8 +12112,8 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
 /* Which kernel: tensor cores for 16-bit types and TF32, Hopper's where numbers of tiles and coordinates fit in 32 bits.
  * But not, of 16-bit types, for short K, where C takes the time (of a wide C, bulk copies are the faster way there). Few
  * rows or columns, where an operand does, have a kernel of their own. The smallest products are for mma alone, since
- * tensor maps take the host longer. TF32, where any of the three is 32 or less, saves nothing, for memory takes the time. Emulation packs two
- * dimensions and saves with all three: it takes large products. */
+ * tensor maps take the host longer. TF32, where any of the three is 32 or less, saves nothing, for memory takes the
+ * time. Emulation packs two dimensions and saves with all three: it takes large products. */
 static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =

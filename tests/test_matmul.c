@@ -616,7 +616,8 @@ static void test_long_sums(void) {
         const int64_t n = shapes[k][0], K = shapes[k][1];
         gpul__gemm_plan plan;
         box m[3];
-        if (left_out(k) || !tensor_plan(&plan, GPUL_F16, GPUL_MATH_IEEE, n, n, K, 1)) return; /* not on this device */
+        if (left_out(k)) continue;
+        if (!tensor_plan(&plan, GPUL_F16, GPUL_MATH_IEEE, n, n, K, 1)) return; /* not on this device */
         CHECK(plan.part > 8192);
         box_2d(&m[0], GPUL_F16, n, K, LAY_C, 0, FILL_NAN);
         box_2d(&m[1], GPUL_F16, K, n, LAY_C, 0, FILL_NAN);
@@ -627,7 +628,7 @@ static void test_long_sums(void) {
         }
         CHECK_OK(gpul_matmul(&m[2].view, &m[0].view, &m[1].view, NULL));
         BOX_GUARDS(&m[2]);
-        CHECK_INT(tensor_mismatches(&m[0], &m[1], &m[2], 1, 0, &plan, n > 2 ? 12 : 0), 0);
+        CHECK_INT(tensor_mismatches(&m[0], &m[1], &m[2], 1, 0, &plan, n > 2 ? 25 : 0), 0);
         if (n == 2) { /* what is beyond 16 bits of a sum */
             for (int64_t i = 0; i < m[2].n; i++) box_put(&m[2], i, box_got(&m[2], i));
             box_upload(&m[2]);
@@ -1369,7 +1370,7 @@ static void test_plans(void) {
     memset(tensor_seen, 0, sizeof tensor_seen);
     memset(by_mma, 0, sizeof by_mma);
     memset(shapes, 0, sizeof shapes);
-    for (long k = 0; k < 400000; k++) {
+    for (long k = 0; k < 600000; k++) {
         const gpul_dtype t = types[rng_below(4)];
         const int64_t size = (int64_t)gpul_dtype_size(t), four = size * 4 < 16 ? size * 4 : 16;
         gpul__gemm_problem p, other;
@@ -1571,7 +1572,7 @@ static void test_plans(void) {
     }
     CHECK(split > 1000 && aligned > 500);
     for (int i = 0; i < 3; i++) CHECK(in_turn[i] > 10); /* without tensor cores, by mma, by wgmma */
-    for (int i = 0; i < 3; i++) CHECK(by_mma[i][0] > 50 && by_mma[i][2] > 50);
+    for (int i = 0; i < 3; i++) CHECK(by_mma[i][0] > 100 && by_mma[i][2] > 100);
     CHECK(by_mma[2][1] > 100);
     for (int i = 0; i < 9; i++) CHECK(tiles_seen[i] > 100);
     CHECK(copied > 1000 && gathered > 1000 && mixed > 100 && together > 100 && held[1] > 100 && held[2] > 100);
