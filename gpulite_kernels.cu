@@ -7630,6 +7630,18 @@ static __device__ __forceinline__ void gpul__gemm_narrow(gpul__gemm_16 *to, floa
         to->bits = bf16 ? gpul__quiet_nan<gpul_bf16>().bits : gpul__quiet_nan<gpul_f16>().bits;
     else to->bits = bf16 ? gpul__from_float<gpul_bf16>(x).bits : gpul__from_float<gpul_f16>(x).bits;
 }
+/* rounded to the 11 bits of TF32, ties to even, as bulk tensor copies round */
+static __device__ __forceinline__ float gpul__gemm_round(float x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    uint32_t rounded;
+    asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+    return gpul__bits<float>(rounded);
+#else
+    const uint32_t bits = gpul__bits<uint32_t>(x), odd = bits >> 13 & 1; /* fault: matmul-ties */
+    return gpul__is_nan(x) ? gpul__quiet_nan<float>()
+                           : gpul__bits<float>((bits + 0xfffu + odd) & ~0x1fffu); /* fault: matmul-round */
+#endif
+}
 static __device__ __forceinline__ float gpul__gemm_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 static __device__ __forceinline__ double gpul__gemm_fma(double a, double b, double c) { return __fma_rn(a, b, c); }
 
@@ -7780,12 +7792,28 @@ template <typename Compute>
 static __device__ __forceinline__ Compute gpul__gemm_bias_at(const gpul__gemm_problem &p, int64_t m, int64_t n) {
     return p.bias ? gpul__gemm_bias(p, m * p.bias_m + n * p.bias_n, Compute()) : Compute(0);
 }
-template <typename Compute>
-static __device__ __forceinline__ Compute gpul__gemm_epilogue(Compute value, const gpul__gemm_problem &p,
-                                                              Compute bias) {
-    if (p.bias) value = gpul__gemm_add(value, bias);
-    if (p.activation == GPUL_ACTIVATION_RELU) return gpul__gemm_relu(value);
-    return p.activation == GPUL_ACTIVATION_GELU ? gpul__gemm_gelu(value) : value;
+/* Of a few elements: GELU's instructions wait for one another, so that two take little longer than one. */
+template <typename Compute, int N>
+static __device__ __forceinline__ void gpul__gemm_activate(Compute (&x)[N], const gpul__gemm_problem &p) {
+    if (p.activation == GPUL_ACTIVATION_RELU) {
+        GPUL__UNROLL_FOR (int i = 0; i < N; ++i) x[i] = gpul__gemm_relu(x[i]);
+    } else if (p.activation == GPUL_ACTIVATION_GELU) {
+        GPUL__UNROLL_FOR (int i = 0; i < N; ++i) x[i] = gpul__gemm_gelu(x[i]);
+    }
+}
+/* The last steps of an element alone */
+template <typename T, typename Compute>
+static __device__ __forceinline__ void gpul__gemm_finish(T *c, Compute sum, const gpul__gemm_problem &p, int64_t m,
+                                                         int64_t n, bool bf16) {
+    const Compute alpha = Compute(p.alpha), beta = Compute(p.beta);
+    Compute value[1] = {beta != 0 ? gpul__gemm_fma(alpha, sum, beta * gpul__gemm_widen(*c, bf16)) : alpha * sum};
+    T result;
+    if (gpul__gemm_has_epilogue(p)) {
+        if (p.bias) value[0] = gpul__gemm_add(value[0], gpul__gemm_bias_at<Compute>(p, m, n));
+        gpul__gemm_activate(value, p);
+    }
+    gpul__gemm_narrow(&result, value[0], bf16);
+    *c = result;
 }
 
 /* ---- one operand's slices: from global to shared memory ----
@@ -7925,7 +7953,8 @@ static __device__ __forceinline__ uint32_t gpul__word_of(const uint16_t *p, bool
 /* The same of 16-bit elements, for mma: shared memory has them as global memory has. Where rows, or steps of K, begin at
  * multiples of 16 bytes, cp.async copies eight elements at a time, and two where all begin at whole words. If those of
  * one operand begin elsewhere, both pass through registers (kForm 1, if the tile has kOdd): eight are read as aligned
- * words, which are shifted where they begin in the middle of one. */
+ * words, which are shifted where they begin in the middle of one. An element of TF32 is two of them along K, and K has
+ * twice as many: a slice that is not contiguous along K has half of the steps, and lines twice as long. */
 template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
     enum {
         kPitch = kTile + 8, /* no bank conflict where eight rows of 16 bytes are read */
@@ -7939,6 +7968,7 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
     int64_t access_stride, slice_stride;
     int32_t k, outer, shared_at, shared_stride, step, rows;
     int32_t vector; /* elements that are copied at a time: 8, 2, or 1 */
+    int32_t two;    /* 1 if TF32 is not contiguous along K */
     bool along_k;
     /* aligned words, by how many bits they are shifted, and an element that shares its word with what is not read. Each
      * has a register of its own: a load into one that another load is still to fill would wait for it. */
@@ -7947,21 +7977,23 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
     uint16_t alone[kHeld];
 
     __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
-                                          int64_t stride_k, int64_t first_k, int32_t at_a_time, gpul_dtype) {
+                                          int64_t stride_k, int64_t first_k, int32_t at_a_time, gpul_dtype type) {
         along_k = stride_k == 1;
+        two = type == GPUL_F32 && !along_k; /* fault: matmul-tf32-across */
         vector = at_a_time;
-        rows = int32_t(extent - first < kTile ? extent - first : kTile);
-        const int count = vector == 2 ? 2 : 8, across = (along_k ? int(kSlice) : int(kTile)) / count,
+        rows = int32_t(extent - first < kTile ? extent - first : kTile) << two;
+        const int count = vector == 2 ? 2 : 8, across = (along_k ? int(kSlice) : int(kTile) << two) / count,
                   up = __ffs(across) - 1, contiguous = (int(threadIdx.x) & (across - 1)) * count,
                   strided = int(threadIdx.x) >> up;
         step = int(kThreads) >> up;
         k = along_k ? contiguous : strided;
         outer = along_k ? strided : contiguous;
         access_stride = step * (along_k ? stride_outer : stride_k);
-        slice_stride = kSlice * stride_k;
-        shared_stride = step * (along_k ? int(kPitchK) : int(kPitch));
-        shared_at = along_k ? outer * kPitchK + k : k * kPitch + outer;
-        next = static_cast<const uint16_t *>(data) + (first + outer) * stride_outer + (first_k + k) * stride_k;
+        slice_stride = (kSlice >> two) * stride_k;
+        shared_stride = step * (along_k ? int(kPitchK) : int(kPitch) << two);
+        shared_at = along_k ? outer * kPitchK + k : k * (kPitch << two) + outer;
+        next = static_cast<const uint16_t *>(data) + first * stride_outer + outer * (two ? 1 : stride_outer) +
+               ((first_k >> two) + k) * stride_k;
     }
     __device__ __forceinline__ int form() const { return 0; }
     __device__ __forceinline__ uint16_t *in(float *shared) const {
@@ -7969,12 +8001,13 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
     }
     template <int kCount>
     __device__ __forceinline__ void copy(uint16_t *to, const uint16_t *from, int length, int height) const {
+        /* pairs exist or do not: a choice of two constants costs no instructions */
         const int exist = length < 0 ? 0 : length < kCount ? length : kCount; /* fault: matmul-halves-ends */
         GPUL__UNROLL_FOR (int i = 0; i < kElements / kCount; ++i, from += access_stride, to += shared_stride)
-            gpul__copy_to_shared<kCount>(to, from, i * step < height ? exist : 0);
+            gpul__copy_to_shared<kCount>(to, from, i * step >= height ? 0 : kCount == 8 ? exist : exist > 0 ? 2 : 0);
     }
     template <int kForm> __device__ __forceinline__ void fetch(float *shared, int left) {
-        const int length = along_k ? left - k : rows - outer, height = along_k ? rows - outer : left - k;
+        const int length = along_k ? left - k : rows - outer, height = along_k ? rows - outer : (left >> two) - k;
         const uint16_t *from = next;
         if (left < 1) return; /* behind the last slice */ /* fault: matmul-halves-behind */
         if (kForm) {
@@ -8296,9 +8329,9 @@ static __device__ __forceinline__ void gpul__mma(float (&c)[4], const uint32_t (
 #endif
 
 /* 16-bit types and TF32 by mma, from compute capability 8.0 on. Of each step of sixteen along K, ldmatrix brings a lane
- * what it multiplies, whether the slice is contiguous along K or not. Elements of TF32 are two of 16 bits, in operands
- * that are contiguous along K: a lane's are in the same places. The stand-in adds up as Hopper's tensor cores do. kChunk:
- * see gpul__gemm_kernel. */
+ * what it multiplies, whether the slice is contiguous along K or not. Elements of TF32 are two of 16 bits: where they are
+ * contiguous along K, a lane's are in the same places, and where they are not, it loads them one by one. They are rounded
+ * on their way to the tensor cores. The stand-in adds up as Hopper's tensor cores do. kChunk: see gpul__gemm_kernel. */
 template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kLength, int kBlocks, int kDepth>
 struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
     typedef gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> Sums;
@@ -8349,10 +8382,12 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
         template <typename X> __device__ __forceinline__ void find(const X &x, int first, int down, int on) {
             const int r = int(threadIdx.x) % 8;
             along_k = x.along_k;
-            outer = along_k ? int(X::kPitchK) : 1;
+            outer = along_k ? int(X::kPitchK) : 1 << x.two;
             k = along_k ? 1 : int(X::kPitch);
 #ifndef GPULITE_CPU_STANDIN
-            at = (first + down + (along_k ? r : 0)) * outer + (on + (along_k ? 0 : r)) * k;
+            const int lane = int(threadIdx.x) % 32;
+            at = x.two ? (first + lane / 4) * 2 + lane % 4 * 2 * k
+                       : (first + down + (along_k ? r : 0)) * outer + (on + (along_k ? 0 : r)) * k;
 #else
             (void)down, (void)on, (void)r;
             at = first * outer;
@@ -8395,16 +8430,34 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
             load_four<kTransposed>(to[j][0], to[j][1], to[j + 1][0], to[j + 1][1],
                                    from + uint32_t(j * 16) * (kTransposed ? 1 : kPitchK));
     }
+    /* eight rows or columns each, and four steps of TF32 on from `from`, or from four steps further */
+    template <int kGroups, int kApart, int kFloats>
+    static __device__ __forceinline__ void load_alone(uint32_t (&to)[kGroups][kFloats], const float *from, int pitch) {
+        GPUL__UNROLL_FOR (int i = 0; i < kGroups; ++i) {
+            GPUL__UNROLL_FOR (int e = 0; e < kFloats; ++e)
+                to[i][e] = gpul__bits<uint32_t>(from[i * kApart + e % (kFloats / 2) * 8 +
+                                                     e / (kFloats / 2) * 4 * pitch]); /* fault: matmul-tf32-alone */
+        }
+    }
     /* what lies from step `at` on; not transposed: both are known to be contiguous along K */
     template <bool kTransposed>
     __device__ __forceinline__ void load_step(X (&to_x)[kDown], Y (&to_y)[kAcross], int at, const float *a,
                                               const float *b) const {
-        const uint32_t from_a = gpul__shared_address(a) + uint32_t(of_a.at + at * of_a.k) * 2,
-                       from_b = gpul__shared_address(b) + uint32_t(of_b.at + at * of_b.k) * 2;
+        const int at_a = of_a.at + at * of_a.k, at_b = of_b.at + at * of_b.k;
+        const uint32_t from_a = gpul__shared_address(a) + uint32_t(at_a) * 2,
+                       from_b = gpul__shared_address(b) + uint32_t(at_b) * 2;
         if (!kTransposed || of_a.along_k) load_x<false>(to_x, from_a);
+        else if (type == GPUL_F32) load_alone<kDown, 16>(to_x, a + at_a / 2, of_a.k);
         else load_x<true>(to_x, from_a);
         if (!kTransposed || of_b.along_k) load_y<false>(to_y, from_b);
+        else if (type == GPUL_F32) load_alone<kAcross, 8>(to_y, b + at_b / 2, of_b.k);
         else load_y<true>(to_y, from_b);
+    }
+    template <int kGroups, int kFloats> static __device__ __forceinline__ void round(uint32_t (&x)[kGroups][kFloats]) {
+        GPUL__UNROLL_FOR (int i = 0; i < kGroups; ++i) {
+            GPUL__UNROLL_FOR (int e = 0; e < kFloats; ++e)
+                x[i][e] = gpul__bits<uint32_t>(gpul__gemm_round(gpul__bits<float>(x[i][e])));
+        }
     }
     template <gpul_dtype kType>
     static __device__ __forceinline__ void multiply_one(float (&c)[4], const X &a, const Y &b) {
@@ -8418,7 +8471,8 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
         /* a step has eight of TF32, and eight zeros */
         const auto element = [this](const uint16_t *p, int k) {
             if (type != GPUL_F32) return uint32_t(*p);
-            return k < kDeep / 2 ? p[0] | uint32_t(p[1]) << 16 : 0u;
+            if (k >= kDeep / 2) return 0u;
+            return gpul__bits<uint32_t>(gpul__gemm_round(gpul__bits<float>(p[0] | uint32_t(p[1]) << 16)));
         };
         for (int k = 0; k < kDeep; ++k) {
             const int there = at + (type != GPUL_F32 ? k : k * 2 % kDeep);
@@ -8428,6 +8482,7 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
                 to_y[j / 2][j % 2].set(k, element(from_b + (j / 2 * 8 + j % 2) * of_b.outer + there * of_b.k, k), type);
         }
     }
+    template <typename X> static void round(X &) {}
     template <gpul_dtype kType> static void multiply_one(float (&c)[4], const X &a, const Y &b) {
         for (int e = 0; e < 4; ++e) c[e] = gpul__tensor_add(c[e], a[e / 2], b[e % 2]);
     }
@@ -8437,8 +8492,11 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
     }
     template <int kForm> __device__ __forceinline__ void multiply(int step, int next, const float *a, const float *b) {
         load<kForm>(next, a, b);
-        if (type == GPUL_F32) multiply_all<GPUL_F32>(sum, x[step % 2], y[step % 2]);
-        else if (type == GPUL_BF16) multiply_all<GPUL_BF16>(sum, x[step % 2], y[step % 2]);
+        if (type == GPUL_F32) {
+            round(x[step % 2]);
+            round(y[step % 2]);
+            multiply_all<GPUL_F32>(sum, x[step % 2], y[step % 2]);
+        } else if (type == GPUL_BF16) multiply_all<GPUL_BF16>(sum, x[step % 2], y[step % 2]);
         else multiply_all<GPUL_F16>(sum, x[step % 2], y[step % 2]);
     }
     template <gpul_dtype kType>
@@ -8679,10 +8737,10 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
         kAcross = int(S::kN) / kWide,
         kSide = int(S::kThreads) / int(kAcross),
         kRows = int(S::kM) / int(kSide), /* of a thread */
-        kMost = 16 / kWide,
-        kBatch = kEpilogue ? 1
-                 : int(kRows) < kMost ? int(kRows)
-                                      : int(kMost)
+        kMost = kEpilogue && kWide > 1 ? 1
+                : kEpilogue ? 2
+                            : 16 / kWide,
+        kBatch = int(kRows) < kMost ? int(kRows) : int(kMost)
     };
     static_assert(int(S::kThreads) % int(kAcross) == 0, "a thread stays in its columns");
     static_assert(int(S::kM) % (int(kSide) * int(kBatch)) == 0, "whole batches of rows");
@@ -8699,18 +8757,22 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
     int64_t m = first_m + top;
     T *to = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n;
     if (n >= p.N) return;
-    Compute bias[kWide]; /* of the thread's columns; of a transposed problem: of the row */
-    GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g)
-        bias[g] = kEpilogue && !p.transposed ? gpul__gemm_bias_at<Compute>(p, m, n + g) : Compute(0);
+    Compute bias[kBatch][kWide]; /* of the thread's columns; of a transposed problem: of rows */
+    const auto load_bias = [&](int count) {
+        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+            GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g)
+                bias[u][g] = u == 0 || u < count ? gpul__gemm_bias_at<Compute>(p, m + u * step, n + g) : bias[0][g];
+        }
+    };
+    if (kEpilogue && !p.transposed) load_bias(1);
     GPUL__UNROLL_NOT
     for (; left > 0;
          left -= kBatch * step, m += kBatch * step, from += kBatch * step * S::kPitch, to += kBatch * down) {
         T c[kBatch][kWide];
         Compute value[kBatch][kWide];
-        if (kEpilogue && p.transposed) {
-            GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<Compute>(p, m, n + g);
-        }
-        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) gpul__gemm_read<kWide>(value[u], from + u * step * S::kPitch);
+        if (kEpilogue && p.transposed) load_bias((left + step - 1) / step);
+        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) /* with an epilogue, `step` may be all rows of the tile */
+            gpul__gemm_read<kWide>(value[u], from + (!kEpilogue || u * step < left ? u * step : 0) * S::kPitch);
         if (beta != 0) {
             GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) /* the first row again in place of one that is not there */
                 gpul__gemm_read<kWide>(c[u], static_cast<const T *>(to + (u * step < left ? u * down : 0)));
@@ -8726,11 +8788,17 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
                     value[u][g] = v.plan.scale_only ? Compute(0) : alpha * value[u][g];
             }
         }
-        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-            GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) {
-                if (kEpilogue) value[u][g] = gpul__gemm_epilogue(value[u][g], p, bias[g]);
-                gpul__gemm_narrow(c[u] + g, value[u][g], bf16);
+        if (kEpilogue) {
+            Compute all[kBatch * kWide];
+            GPUL__UNROLL_FOR (int i = 0; i < kBatch * kWide; ++i) {
+                const Compute x = value[i / kWide][i % kWide];
+                all[i] = p.bias ? gpul__gemm_add(x, bias[i / kWide][i % kWide]) : x;
             }
+            gpul__gemm_activate(all, p);
+            GPUL__UNROLL_FOR (int i = 0; i < kBatch * kWide; ++i) value[i / kWide][i % kWide] = all[i];
+        }
+        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+            GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) gpul__gemm_narrow(c[u] + g, value[u][g], bf16);
         }
         GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u)
             if (u * step < left) gpul__gemm_write<kWide>(to + u * down, static_cast<const T *>(c[u]));
@@ -9343,16 +9411,10 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     }
     if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     if (row >= rows) return;
-    const Compute alpha = Compute(p.alpha), beta = Compute(p.beta);
     GPUL__UNROLL_FOR (int j = 0; j < S::kSums; ++j) {
         const int64_t w = column + j, m = turned ? w : first + row, n = turned ? first + row : w;
         if (w >= columns) break;
-        T *const c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n, result;
-        const Compute sum = tile.sum[j]; /* never -0 */
-        Compute value = beta != 0 ? gpul__gemm_fma(alpha, sum, beta * gpul__gemm_widen(*c, bf16)) : alpha * sum;
-        if (gpul__gemm_has_epilogue(p)) value = gpul__gemm_epilogue(value, p, gpul__gemm_bias_at<Compute>(p, m, n));
-        gpul__gemm_narrow(&result, value, bf16);
-        *c = result;
+        gpul__gemm_finish(static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n, tile.sum[j], p, m, n, bf16);
     }
 }
 
@@ -9644,7 +9706,6 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
         gpul__gemm_zero(tile.acc);
         if (done + term < length) add_chains(thread);
     }
-    const float alpha = float(p.alpha), beta = float(p.beta);
     GPUL__UNROLL_NOT
     for (int number = thread; number < S::kThreads; number += int(blockDim.x)) {
         add_chains(number);
@@ -9653,15 +9714,11 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
         GPUL__UNROLL_NOT
         for (int j = 0; j < S::kSums; ++j) {
             const int64_t w = number / S::kM * S::kSums + j, m = turned ? w : first + row, n = turned ? first + row : w;
-            const float sum = tile.sum[0]; /* never -0 */
+            const float sum = tile.sum[0];
             gpul__shift_left<1>(tile.sum);
             tile.sum[S::kSums - 1] = 0;
             if (w >= columns || row >= rows) continue;
-            T *const c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n, result;
-            float value = beta != 0 ? gpul__gemm_fma(alpha, sum, beta * gpul__gemm_widen(*c, bf16)) : alpha * sum;
-            if (gpul__gemm_has_epilogue(p)) value = gpul__gemm_epilogue(value, p, gpul__gemm_bias_at<float>(p, m, n));
-            gpul__gemm_narrow(&result, value, bf16);
-            *c = result;
+            gpul__gemm_finish(static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n, sum, p, m, n, bf16);
         }
     }
 }
@@ -9716,13 +9773,6 @@ static __device__ __forceinline__ float gpul__pack_power(int e) { return gpul__b
 static __device__ __forceinline__ float gpul__pack_scale_back(float x, int e) {
     e = e < -252 ? -252 : e; /* at most 226, of sums below K 2^94 */
     return x * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
-}
-
-/* rounded to the 11 bits of TF32, ties to even, as bulk tensor copies round */
-static __device__ __forceinline__ float gpul__pack_round(float x) {
-    const uint32_t bits = gpul__bits<uint32_t>(x), odd = bits >> 13 & 1; /* fault: matmul-ties */
-    return gpul__is_nan(x) ? gpul__quiet_nan<float>()
-                           : gpul__bits<float>((bits + 0xfffu + odd) & ~0x1fffu); /* fault: matmul-round */
 }
 
 /* two floats, rounded to f16, in one word */
@@ -9821,9 +9871,9 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
                 continue;
             }
             GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) {
-                const float h = gpul__pack_round(x[j]);
+                const float h = gpul__gemm_round(x[j]);
                 high.v[j] = gpul__bits<uint32_t>(h);
-                low.v[j] = gpul__bits<uint32_t>(gpul__pack_round(x[j] - h));
+                low.v[j] = gpul__bits<uint32_t>(gpul__gemm_round(x[j] - h));
             }
             if (v.how == gpul__pack_rounded) {
                 gpul__save<4>(reinterpret_cast<uint32_t *>(to + (k + at) * 4), high);
@@ -10836,10 +10886,11 @@ static __device__ __forceinline__ void gpul__tensor_add_c(float (&sum)[gpul__ten
 }
 
 /* The bias: of the thread's two rows, or of its columns, which the lanes of its warp load together. The activation:
- * GELU takes many instructions, so a loop applies it to the first 16 sums, which then become the last. */
+ * GELU takes many instructions, so a loop applies it to the first 16 sums, of 32 columns, which then become the last. Of
+ * `width` columns of the tile those that are there are enough. */
 static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[gpul__tensor_sums],
                                                              const gpul__gemm_problem &p, int64_t row, int64_t col,
-                                                             bool turned) {
+                                                             int width, bool turned) {
     if (p.bias) {
         enum { kHeld = gpul__tensor_widest / 32 };
         const uint32_t lane = gpul__thread_again() % 32;
@@ -10871,10 +10922,15 @@ static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[gpul__
     if (p.activation == GPUL_ACTIVATION_RELU) {
         GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] = gpul__gemm_relu(sum[i]);
     }
+    const int64_t rows = turned ? p.N : p.M, left = (turned ? p.M : p.N) - col;
+    const int columns = row >= rows ? 0 : left < width ? int(left) : width;
     GPUL__UNROLL_NOT
     for (int k = p.activation == GPUL_ACTIVATION_GELU ? 0 : gpul__tensor_sums; k < gpul__tensor_sums; k += 16) {
         float done[16];
-        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) done[i] = gpul__gemm_gelu(sum[i]);
+        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) done[i] = sum[i];
+        if (k * 2 < columns) {
+            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) done[i] = gpul__gemm_gelu(sum[i]);
+        }
         GPUL__UNROLL_FOR (int i = 0; i + 16 < gpul__tensor_sums; ++i) sum[i] = sum[i + 16];
         GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) sum[gpul__tensor_sums - 16 + i] = done[i];
     }
@@ -11016,7 +11072,7 @@ static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[gpul__ten
     } else if (v.tensor.alpha != 1) {
         GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] *= v.tensor.alpha;
     }
-    if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue(sum, p, row, work.n, turned);
+    if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue(sum, p, row, work.n, boxes.width, turned);
 }
 
 /* The producers of a kernel that gathers one operand or both, two warpgroups. A slice of such an operand has two halves,
@@ -11905,23 +11961,24 @@ static void gpul__add_copies(gpul__gemm_plan *plan, int64_t a_bytes, int64_t b_b
     plan->scratch_bytes = plan->b_at + b_bytes;
 }
 
-/* gpul__gemm_kernel for 16-bit types on tensor cores, by mma, of a plan that has gpul__tensor_kernel's splits, so that a
- * Hopper GPU gives the same bits with both. a_vector, b_vector: how many elements are copied at a time, 8, 2 or 1.
- * Operands whose rows do not begin at multiples of 16 bytes are copied first to where they do, if that takes less. False
- * if all takes more nanoseconds than `most`. */
+/* gpul__gemm_kernel for 16-bit types and TF32 on tensor cores, by mma, of a plan that has gpul__tensor_kernel's splits, so
+ * that a Hopper GPU gives the same bits with both. a_vector, b_vector: how many elements are copied at a time, 8, 2 or 1;
+ * TF32 has two of them. 16-bit operands whose rows do not begin at multiples of 16 bytes are copied first to where they
+ * do, if that takes less. False if all takes more nanoseconds than `most`. */
 static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine,
                            double most) {
     const gpul__gemm_matrix x[2] = {gpul__gemm_a(p), gpul__gemm_b(p)};
     const gpul__gemm_plan before = *plan;
+    const int64_t element = gpul__bytes_of(p->dtype);
     int32_t vector[2];
     bool found = false;
     for (int i = 0; i < 2; ++i) { /* no part of a vector is copied: sanitizers say that the rest was read, too */
         const auto whole = [&](int32_t some) {
-            return x[i].dense % some == 0 && gpul__gemm_aligned_rows(x[i], 2, 2 * some);
+            return x[i].dense * element % (2 * some) == 0 && gpul__gemm_aligned_rows(x[i], element, 2 * some);
         };
         vector[i] = whole(8) ? 8 : whole(2) ? 2 : 1; /* fault: matmul-mma-whole */
     }
-    for (int copied = 0; copied < 4; ++copied) {
+    for (int copied = 0; copied < (element == 2 ? 4 : 1); ++copied) {
         int64_t pitch[2], bytes[2];
         if ((copied & 1 && vector[0] == 8) || (copied & 2 && vector[1] == 8)) continue;
         for (int i = 0; i < 2; ++i) {
@@ -11995,8 +12052,8 @@ static double gpul__tensor_plan_of(gpul__gemm_plan *plan, const gpul__gemm_probl
     const auto with_copies = [&](double time, int32_t copied) {
         return time + gpul__copies_time(plan, p, copied & 1 ? a_bytes : 0, copied & 2 ? b_bytes : 0);
     };
-    const int32_t unmapped = wide ? 0 : (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0);
-    least = with_copies(least, unmapped);
+    const int32_t copied = (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0), unmapped = wide ? 0 : copied;
+    least = with_copies(least, copied);
     task.clusters = task.straddles_m = task.straddles_n = task.boxes = false;
     task.gathers = true;
     for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
@@ -12090,19 +12147,11 @@ static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
     plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
 }
 
-/* TF32 without wgmma: gpul__gemm_kernel on rounded copies, behind the scratch memory of its own. On tensor cores, with the
- * splits and so the bits of gpul__tensor_kernel; else as IEEE float32. */
+/* TF32 without tensor cores: IEEE f32 on rounded copies, behind the scratch memory of its own */
 static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_problem rounded = gpul__copied_problem(p);
     gpul__limit_batch(plan, (rounded.a_batch + rounded.b_batch) * 4);
-    if (machine->mma && p->M > 0 && p->N > 0) {
-        gpul__tensor_split(plan, p, gpul__tensor_slice / 4, gpul__h200); /* fault: matmul-mma-splits */
-        plan->mma = 1;
-        plan->a_vector = plan->b_vector = 8;
-        gpul__plain_plan_tile(plan, &rounded, machine);
-    } else {
-        gpul__plain_plan(plan, &rounded, machine);
-    }
+    gpul__plain_plan(plan, &rounded, machine);
     plan->packed = GPUL_MATH_TF32;
     const int64_t a_copies = p->a_batch ? plan->batch : 1, b_copies = p->b_batch ? plan->batch : 1;
     gpul__add_copies(plan, a_copies * p->M * rounded.a_row * 4,
@@ -12133,11 +12182,9 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     if (gpul__gemm_scales_only(p)) gpul__plain_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_EMULATED && emulates && large && size >= 1073741824)
         gpul__emulated_plan(plan, p, machine);
-    else if (tensor && rounds) {
-        gpul__tensor_split(plan, p, gpul__tensor_slice / 4, gpul__h200);
-        gpul__tensor_plan(plan, p, machine);
-    } else if (halves && (tensor || machine->mma) && p->M > 0 && p->N > 0) {
-        gpul__tensor_split(plan, p, gpul__tensor_slice / 2, gpul__h200); /* fault: matmul-parts-by-machine */
+    else if ((halves || rounds) && (tensor || machine->mma) && p->M > 0 && p->N > 0) {
+        gpul__tensor_split(plan, p, gpul__tensor_slice / gpul__bytes_of(p->dtype),
+                           gpul__h200); /* fault: matmul-parts-by-machine */
         gpul__gemm_plan by_mma = *plan;
         /* Small products take less by mma, where a block has less to do before its first step and after its last. */
         const bool tiny = p->K < 128 && size < 262144; /* 2^18 */
@@ -12274,6 +12321,17 @@ static int32_t gpul__launch_mma(gpul__gemm_view &v, void *scratch, const gpul__m
     (p.b_row == 1 ? p.b_col : p.b_row) = x[1].pitch;
     p.a_batch = x[0].batch;
     p.b_batch = x[1].batch;
+    if (p.dtype == GPUL_F32) { /* in words of 16 bits, of which an element is two along K */
+        p.K *= 2;
+        v.plan.part *= 2; /* fault: matmul-tf32-parts */
+        v.plan.term *= 2; /* fault: matmul-tf32-terms */
+        p.a_row *= 2;
+        p.b_col *= 2;
+        if (p.a_col != 1) p.a_col *= 2;
+        if (p.b_row != 1) p.b_row *= 2;
+        p.a_batch *= 2;
+        p.b_batch *= 2;
+    }
     return status ? status : gpul__launch_plain(v, stream);
 }
 
@@ -12415,8 +12473,8 @@ static int32_t gpul__launch_packed(gpul__gemm_view v, int64_t words, gpul_stream
     v.problem.K = v.problem.a_row = v.problem.b_col = v.problem.a_row * words;
     v.problem.a_batch *= words;
     v.problem.b_batch *= words;
-    v.plan.part *= words; /* fault: matmul-tf32-parts */
-    v.plan.term *= words; /* fault: matmul-tf32-terms */
+    v.plan.part *= words;
+    v.plan.term *= words;
     return gpul__launch_plain(v, stream);
 }
 
@@ -12475,7 +12533,7 @@ static int32_t gpul__launch_emulated(gpul__gemm_view &v, const gpul__gemm_proble
     return gpul__launch_plain(v, stream);
 }
 
-/* TF32 without wgmma */
+/* TF32 without tensor cores */
 static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
                                     void *scratch, gpul_stream stream) {
     char *const a = static_cast<char *>(scratch) + v.plan.a_at, *const b = static_cast<char *>(scratch) + v.plan.b_at;
@@ -12486,7 +12544,7 @@ static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem
     const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, a, b, v.problem.a_row * 4,
                                              gpul__batch_of(v.problem), machine, stream);
     if (status) return status;
-    return v.plan.mma ? gpul__launch_packed(v, 2, stream) : gpul__launch_plain(v, stream);
+    return gpul__launch_plain(v, stream);
 }
 
 /* Which tensor cores run on the machine's device, the current one: mma where this file was compiled for compute capability

@@ -517,7 +517,8 @@ static void test_plans(void) {
             good = good &&
                    (!many.a_pitch) <= (p.a_steps * (int64_t)gpul_dtype_size(p.dtype) % 16 == 0 || many.gathers) &&
                    (!many.c_bulk || p.c_steps % 8 == 0);
-        if (many.mma && !many.packed && !many.a_pitch) good = good && p.a_steps % many.a_vector == 0;
+        if (many.mma && !many.packed && !many.a_pitch)
+            good = good && p.a_steps * (int64_t)gpul_dtype_size(p.dtype) / 2 % many.a_vector == 0;
         if (!many.tensor && !many.packed && !many.mma && many.a_vector)
             good =
                 good && p.a_steps * (int64_t)gpul_dtype_size(p.dtype) % (gpul_dtype_size(p.dtype) == 2 ? 8 : 16) == 0;

@@ -1256,23 +1256,25 @@ static void test_math_plans(void) {
             good = good && (plan.splits == 1 || plan.counters >= tiles * 2 * ((plan.splits + 15) / 16 + 1));
         } else if (p.math == GPUL_MATH_TF32 && p.alpha != 0 && rounds(p.M, p.N, p.K)) {
             const int cores = machine.mma;
+            int64_t sums;
             if (cores) { /* the bits of wgmma */
                 machine.wgmma = 1;
                 gpul__plan_gemm(&ieee, &p, &machine);
-                good = good && plan.mma && plan.a_vector == 8 && plan.b_vector == 8 && !plan.a_pitch && !plan.b_pitch;
+                good = good && plan.mma == 1 && !plan.packed && !plan.a_pitch && !plan.b_pitch;
                 good = good && plan.tiles_m * plan.tile_m >= p.M && plan.tiles_n * plan.tile_n >= p.N;
             }
-            good = good && plan.packed == GPUL_MATH_TF32 && plan.term == ieee.term;
             tiles = plan.tiles_m * plan.tiles_n; /* they depend on how A and B lie, which copies do not */
-            good = good && plan.a_at >= (plan.splits > 1 ? plan.splits * tiles * plan.tile_m * plan.tile_n * 4 : 0) &&
-                   plan.a_at % 256 == 0 && plan.b_at % 256 == 0;
-            good =
-                good && plan.b_at >= plan.a_at + p.M * depth * 4 && plan.scratch_bytes >= plan.b_at + p.N * depth * 4;
+            sums = plan.splits > 1 ? plan.splits * tiles * plan.tile_m * plan.tile_n * 4 : 0;
+            good = good && plan.term == ieee.term && plan.scratch_bytes >= sums;
+            if (!cores)
+                good = good && plan.packed == GPUL_MATH_TF32 && plan.a_at >= sums && plan.a_at % 256 == 0 &&
+                       plan.b_at % 256 == 0 && plan.b_at >= plan.a_at + p.M * depth * 4 &&
+                       plan.scratch_bytes >= plan.b_at + p.N * depth * 4;
         } else {
             good = good && memcmp(&plan, &ieee, sizeof plan) == 0;
         }
         tensor += plan.tensor;
-        rounded_only[plan.mma != 0] += !wanted && plan.packed;
+        rounded_only[plan.mma != 0] += !wanted && (plan.packed || plan.mma);
         split += plan.tensor && plan.splits > 1;
         pairs += plan.tensor && plan.cluster == 2;
         if (!good) {
@@ -1357,16 +1359,17 @@ static int record(void) {
     return 0;
 }
 
-/* How many 16-bit elements are aligned in every row: 8, 2, or 1 */
-static int at_a_time(const void *data, int64_t steps, int64_t pitch, int64_t dense) {
-    const int64_t all = (int64_t)((uintptr_t)data / 2) | steps | pitch | dense;
+/* How many words of 16 bits, of which an element has `words`, are aligned in every row: 8, 2, or 1 */
+static int at_a_time(const void *data, int64_t steps, int64_t pitch, int64_t dense, int64_t words) {
+    const int64_t all = (int64_t)((uintptr_t)data / 2) | (steps | pitch | dense) * words;
     return all % 8 == 0 ? 8 : all % 2 == 0 ? 2 : 1;
 }
 /* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
     long split = 0, in_turn[3] = {0, 0, 0}, tiles_seen[9] = {0, 0, 0, 0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[2][9],
-         shapes[4][4], copied = 0, gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0}, by_mma[3][4];
+         shapes[4][4], copied = 0, gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0}, by_mma[3][4],
+         tf32[2] = {0, 0};
     memset(tensor_seen, 0, sizeof tensor_seen);
     memset(by_mma, 0, sizeof by_mma);
     memset(shapes, 0, sizeof shapes);
@@ -1377,7 +1380,7 @@ static void test_plans(void) {
         gpul__gemm_plan plan, again;
         gpul__machine machine;
         int32_t first_sms;
-        int good, large, halves, few, narrow;
+        int good, large, halves, few, narrow, rounded;
         memset(&machine, 0, sizeof machine);
         machine.sms = 1 + (int32_t)rng_below(200);
         machine.shared_optin = rng_below(2) ? 49152 : 232448;
@@ -1385,7 +1388,7 @@ static void test_plans(void) {
         machine.mma = machine.wgmma || rng_below(2);
         random_clusters(&machine);
         random_problem(&p, t);
-        if (t == GPUL_F32 && machine.wgmma && p.M > 0 && p.N > 0)
+        if (t == GPUL_F32 && machine.mma && p.M > 0 && p.N > 0)
             p.math = (int32_t)rng_below(2) ? GPUL_MATH_TF32 : GPUL_MATH_IEEE;
         if (rng_below(4) == 0) p.beta = 1;
         if (rng_below(8) == 0) p.activation = GPUL_ACTIVATION_RELU;
@@ -1405,11 +1408,9 @@ static void test_plans(void) {
         few = is_thin(p.M, p.N, p.K, size == 2 && machine.mma && p.M > 0 && p.N > 0 ? 8 : 4) && !plan.scale_only;
         narrow = few && size == 2 && machine.mma && p.M > 0 && p.N > 0; /* by mma, in a kernel of its own */
         halves = size == 2 && (p.K > 16 || (p.K > 12 && large)) && !few && !plan.scale_only && p.M > 0 && p.N > 0;
-        good = good && (plan.tensor || plan.mma) ==
-                           ((machine.wgmma && !plan.scale_only && rounds(p.M, p.N, p.K) && p.math == GPUL_MATH_TF32) ||
-                            (halves && (machine.wgmma || machine.mma)) || narrow);
-        good = good && !(plan.tensor && plan.mma) && (!plan.tensor || machine.wgmma) &&
-               (!plan.mma || (machine.mma && (halves || narrow)));
+        rounded = p.math == GPUL_MATH_TF32 && !plan.scale_only && rounds(p.M, p.N, p.K);
+        good = good && (plan.tensor || plan.mma) == (((rounded || halves) && (machine.wgmma || machine.mma)) || narrow);
+        good = good && !(plan.tensor && plan.mma) && (!plan.tensor || machine.wgmma) && (!plan.mma || machine.mma);
         /* K, in parts of whole slices, each a term or the 16 of a node */
         good = good && (plan.part == plan.term || plan.part == (plan.term < p.K / 16 ? 16 * plan.term : p.K));
         in_turn[plan.tensor ? 2 : plan.mma != 0] += plan.part > plan.term;
@@ -1426,7 +1427,7 @@ static void test_plans(void) {
         machine.sms = 1 + (int32_t)rng_below(200);
         gpul__plan_gemm(&again, &other, &machine);
         good = good && again.term == plan.term;
-        if (plan.tensor && size == 2) { /* Hopper's bits are the same without wgmma */
+        if (plan.tensor) { /* Hopper's bits are the same without wgmma */
             machine.wgmma = 0;
             gpul__plan_gemm(&again, &other, &machine);
             good = good && again.mma && again.term == plan.term;
@@ -1440,9 +1441,9 @@ static void test_plans(void) {
                                  wide[3][9] = {{256, 64, 64, 32, 16, 64, 128, 4, 4},
                                                {128, 64, 32, 64, 4, 4},
                                                {32, 128, 4, 128, 64, 32, 4, 8}};
-            const int dtype = size == 4   ? 0
-                              : size == 8 ? 1
-                                          : 2,
+            const int dtype = size == 2 || plan.mma ? 2
+                              : size == 8           ? 1
+                                                    : 0,
                       short_k = !plan.tensor && !high[dtype][plan.tile],
                       turned = !plan.tensor && (narrow || wide[dtype][plan.tile] == 4) && p.M < p.N;
             const int64_t one = plan.tensor ? plan.tile_m * plan.cluster_m
@@ -1451,7 +1452,7 @@ static void test_plans(void) {
                           other_one = plan.tensor ? plan.tile_n * plan.cluster_n : wide[dtype][plan.tile],
                           m = turned ? other_one : one, n = turned ? one : other_one;
             good = good && (narrow == (size == 2 && plan.tile == 7));
-            good = good && (plan.mma ? plan.tile >= 3 && plan.tile != 6
+            good = good && (plan.mma ? plan.tile >= 3 && plan.tile != 6 && plan.tile < 8
                                      : plan.tensor || size != 2 || plan.tile < 3 || plan.tile == 6);
             /* kernels for tensor cores have 16-bit types multiplied by no other ones, but for short K and few rows */
             good = good && (size != 2 || plan.tile != 0 || plan.tensor || plan.scale_only || p.M == 0 || p.N == 0 ||
@@ -1536,8 +1537,8 @@ static void test_plans(void) {
             const int64_t pitch_a = p.a_col == 1 ? p.a_row : p.a_col, pitch_b = p.b_row == 1 ? p.b_col : p.b_row,
                           rows_a = p.a_col == 1 ? p.M : p.K, rows_b = p.b_row == 1 ? p.N : p.K,
                           dense_a = p.a_col == 1 ? p.K : p.M, dense_b = p.b_row == 1 ? p.K : p.N;
-            const int vector_a = at_a_time(p.A, p.a_steps, rows_a == 1 ? 0 : pitch_a, dense_a),
-                      vector_b = at_a_time(p.B, p.b_steps, rows_b == 1 ? 0 : pitch_b, dense_b);
+            const int vector_a = at_a_time(p.A, p.a_steps, rows_a == 1 ? 0 : pitch_a, dense_a, size / 2),
+                      vector_b = at_a_time(p.B, p.b_steps, rows_b == 1 ? 0 : pitch_b, dense_b, size / 2);
             good = good && plan.a_vector == (plan.a_pitch ? 8 : vector_a);
             good = good && plan.b_vector == (plan.b_pitch ? 8 : vector_b);
             good =
@@ -1545,10 +1546,12 @@ static void test_plans(void) {
             good = good && (!plan.a_pitch || (vector_a < 8 && plan.a_pitch % 8 == 0 && plan.a_pitch >= dense_a));
             good = good && (!plan.b_pitch || (vector_b < 8 && plan.b_pitch % 8 == 0 && plan.b_pitch >= dense_b));
             if (plan.a_pitch || plan.b_pitch)
-                good = good && plan.a_at % 256 == 0 && plan.b_at % 256 == 0 &&
+                good = good && size == 2 && plan.a_at % 256 == 0 && plan.b_at % 256 == 0 &&
                        plan.b_at >= plan.a_at + plan.a_pitch * rows_a * 2 &&
                        plan.scratch_bytes >= plan.b_at + plan.b_pitch * rows_b * 2;
-            by_mma[(plan.a_vector > 1) + (plan.a_vector > 2)][(plan.a_pitch || plan.b_pitch) + 2 * machine.wgmma]++;
+            if (size == 4) tf32[machine.wgmma]++;
+            else
+                by_mma[(plan.a_vector > 1) + (plan.a_vector > 2)][(plan.a_pitch || plan.b_pitch) + 2 * machine.wgmma]++;
         }
         if (plan.a_vector && !plan.mma)
             good = good && (uintptr_t)p.A % (uintptr_t)four == 0 &&
@@ -1573,7 +1576,7 @@ static void test_plans(void) {
     CHECK(split > 1000 && aligned > 500);
     for (int i = 0; i < 3; i++) CHECK(in_turn[i] > 10); /* without tensor cores, by mma, by wgmma */
     for (int i = 0; i < 3; i++) CHECK(by_mma[i][0] > 100 && by_mma[i][2] > 100);
-    CHECK(by_mma[2][1] > 100);
+    CHECK(by_mma[2][1] > 100 && tf32[0] > 100 && tf32[1] > 100);
     for (int i = 0; i < 9; i++) CHECK(tiles_seen[i] > 100);
     CHECK(copied > 1000 && gathered > 1000 && mixed > 100 && together > 100 && held[1] > 100 && held[2] > 100);
     for (int i = 0; i < 2; i++)
