@@ -1703,6 +1703,7 @@ typedef struct gpul__gemm_plan {
     int64_t tiles_m, tiles_n; /* of C; tensor cores: work tiles, each a tile for every block of a cluster */
     int32_t tile_m, tile_n;   /* elements of a tile */
     int32_t group_rows;       /* raster order: rows of work tiles in a group */
+    int32_t products_at_once; /* of a stack, that a block takes: 1, but in gpul__gemm_thin_mma_kernel */
     int32_t scale_only;       /* alpha or K is 0: A and B are not read */
     int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned; mma, of A and B: see gpul__mma_plan */
     /* tensor cores */

@@ -8435,8 +8435,8 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
     static __device__ __forceinline__ void load_alone(uint32_t (&to)[kGroups][kFloats], const float *from, int pitch) {
         GPUL__UNROLL_FOR (int i = 0; i < kGroups; ++i) {
             GPUL__UNROLL_FOR (int e = 0; e < kFloats; ++e)
-                to[i][e] = gpul__bits<uint32_t>(from[i * kApart + e % (kFloats / 2) * 8 +
-                                                     e / (kFloats / 2) * 4 * pitch]); /* fault: matmul-tf32-alone */
+                to[i][e] =
+                    gpul__bits<uint32_t>(from[i * kApart + e % (kFloats / 2) * 8 + e / (kFloats / 2) * 4 * pitch]);
         }
     }
     /* what lies from step `at` on; not transposed: both are known to be contiguous along K */
@@ -9204,7 +9204,9 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
  * little. One is the long operand, the other one the short. The long one is read once, in vectors of 16 bytes, wherever
  * its rows begin. Vectors along K belong to eight classes in turn. A sum has a chain of fused multiply-adds for each
  * class, and a tree adds the chains. Where the long operand is dense along K, eight neighbouring lanes have a vector of
- * each class; otherwise a lane has vectors along the other dimension, from steps of one class. So sums are the same. */
+ * each class; otherwise a lane has vectors along the other dimension, from steps of one class. So sums are the same.
+ *
+ * Of a stack of small products, a block takes several at once, which share its rows. */
 template <typename Type> struct gpul__gemm_thin {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -9287,38 +9289,56 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     const int thread = int(threadIdx.x), warp = thread / 32, lanes = int(blockDim.x) / kClasses, wide = lanes * kWide,
               lanes_log2 = 31 - __clz(lanes);
     const bool bf16 = p.dtype == GPUL_BF16, turned = p.M < p.N;
+    /* y: the products of the stack, of which there may be fewer than the block has room for; the rows of one */
+    const int room = v.plan.products_at_once, product = int(blockIdx.y) * room,
+              left_products = (p.batch > 1 ? int(p.batch) : 1) - product,
+              products = left_products < room ? left_products : room, /* fault: matmul-thin-products */
+        share_log2 = lanes_log2 +
+                     (kWide == 8 ? 3
+                      : kWide == 4 ? 2
+                                   : 1) +
+                     1 - __ffs(room);
+    const bool several = room > 1;
     const int64_t extent = turned ? p.N : p.M, first = int64_t(blockIdx.x) * wide,
                   begin = int64_t(blockIdx.z) * v.plan.part, term = v.plan.term;
     const int64_t length = p.K - begin < v.plan.part ? p.K - begin : v.plan.part; /* the split of this block */
     const int rows = extent - first < wide ? int(extent - first) : wide, columns = int(turned ? p.M : p.N);
-    const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
-        *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
+    const T *const a = static_cast<const T *>(p.A) + product * p.a_batch;
+    const T *const b = static_cast<const T *>(p.B) + product * p.b_batch;
     const T *const x = turned ? b : a, *const y = (turned ? a : b) + begin * (turned ? p.a_col : p.b_row);
     const int64_t x_stride = turned ? p.b_col : p.a_row, x_step = turned ? p.b_row : p.a_col,
-                  y_stride = turned ? p.a_row : p.b_col, y_step = turned ? p.a_col : p.b_row;
+                  y_stride = turned ? p.a_row : p.b_col, y_step = turned ? p.a_col : p.b_row,
+                  x_batch = turned ? p.b_batch : p.a_batch, y_batch = turned ? p.a_batch : p.b_batch;
     gpul__extent memory;
-    memory.set(x, (extent - 1) * x_stride + (p.K - 1) * x_step + 1, sizeof(T));
+    memory.set(x, (products - 1) * x_batch + (extent - 1) * x_stride + (p.K - 1) * x_step + 1, sizeof(T));
     const bool along_k = x_step == 1;
-    /* Along K: the thread's class, and its first row, of kWide that are `lanes` apart. Otherwise kWide neighbours, which
-     * end with the last row there is; those before `own` are another thread's, too. */
+    /* Along K: the thread's class, and its first row, of kWide that are `lanes` apart, or, of several products,
+     * neighbours. Otherwise kWide neighbours, which end with the last row there is; those before `own` are another
+     * thread's, too. */
     const int of_class = along_k ? thread % kClasses : thread >> lanes_log2,
-              own = along_k ? thread / kClasses : (thread & (lanes - 1)) * kWide;
+              lane = along_k ? thread / kClasses : thread & (lanes - 1),
+              own = along_k && !several ? lane : lane * kWide, apart_rows = several ? 1 : lanes;
+    const int of_thread = own >> share_log2, first_own = of_thread << share_log2, /* the product of its rows */
+        in_product = own - first_own;
     const int64_t back = extent < kWide ? 0 : extent - kWide - first;
-    const int here = along_k || own <= back ? own : int(back), inside = extent < kWide ? int(extent) : int(kWide);
+    const int here = along_k || in_product <= back ? in_product : int(back),
+              inside = extent < kWide ? int(extent) : int(kWide);
     const T *at[kWide];
     GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) {
-        const int row = own + i * lanes < rows ? own + i * lanes : rows - 1; /* beyond the last, that again */
-        at[i] = x + (along_k ? (first + row) * x_stride + begin + of_class * kWide
-                             : first + here + (begin + of_class * kWide + i) * x_step);
+        const int number = in_product + i * apart_rows, row = number < rows ? number : rows - 1; /* the last again */
+        at[i] = x + (of_thread < products ? of_thread : products - 1) * x_batch +
+                (along_k ? (first + row) * x_stride + begin + of_class * kWide
+                         : first + here + (begin + of_class * kWide + i) * x_step);
     }
     const int64_t next = kClasses * kWide * x_step;
-    const uintptr_t apart = uintptr_t((along_k ? x_stride : x_step) * int64_t(sizeof(T)));
+    const uintptr_t apart = uintptr_t(((along_k ? x_stride : x_step) | (several ? x_batch : 0)) * int64_t(sizeof(T)));
     const bool aligned = ((reinterpret_cast<uintptr_t>(at[0]) | apart) & 15) == 0;
     const int row = thread & (wide - 1),
               column = (thread / kWide >> lanes_log2) * S::kSums; /* of the thread's sums, in the end */
-    /* shared memory holds several terms, or a part of one: where each begins there, and how many */
-    const int slot = term < S::kChunk ? (int(term) + S::kTurn - 1) / S::kTurn * S::kTurn : int(S::kChunk),
-              slots = term < length ? int(S::kChunk) / slot : 1;
+    /* shared memory holds several terms of a product, or a part of one: where each begins there, and how many */
+    const int chunk = S::kChunk >> (__ffs(room) - 1),
+              slot = term < chunk ? (int(term) + S::kTurn - 1) / S::kTurn * S::kTurn : chunk,
+              slots = term < length ? chunk / slot : 1;
     Compute acc[kWide][S::kShort];
     S tile;
     gpul__gemm_zero(acc);
@@ -9330,24 +9350,28 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     GPUL__UNROLL_NOT
     for (int64_t done = 0; done < length;) {
         const int64_t left = length - done, to_end = left < term - of_term ? left : term - of_term;
-        const int steps = to_end < S::kChunk ? int(to_end) : int(S::kChunk);
+        const int steps = to_end < chunk ? int(to_end) : chunk;
         if (in == slots) {
             const int filled = left < slots * term ? int((left + term - 1) / term) * slot : slots * slot;
             in = 0;
             __syncthreads(); /* the chunk before has been read */ /* fault: matmul-thin-early */
             GPUL__UNROLL_BY(4)
-            for (int k = thread; k < filled; k += int(blockDim.x)) {
+            for (int all = thread; all < filled * products; all += int(blockDim.x)) {
+                const int of_one = several ? all / filled : 0, k = all - of_one * filled;
                 const int number = slots > 1 ? k / slot : 0, step = k - number * slot;
                 const int64_t from = number * term + step;
                 const bool there = step < (slots > 1 ? int(term) : steps) && from < left;
+                const T *const one = y + of_one * y_batch + (done + from) * y_step;
                 T value[S::kShort];
                 GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w)
-                    value[w] = w < columns && there ? y[(done + from) * y_step + w * y_stride] : T();
-                GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) shared[w][S::at(k)] = gpul__gemm_widen(value[w], bf16);
+                    value[w] = w < columns && there ? one[w * y_stride] : T();
+                GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w)
+                    shared[w][S::at(of_one * chunk + k)] = gpul__gemm_widen(value[w], bf16);
             }
             __syncthreads(); /* fault: matmul-thin-late */
         }
-        const int at_slot = in * slot, turns = along_k && warp * (32 / kClasses) >= rows ? 0 : steps;
+        const bool idle = of_thread >= products || (along_k && !several && warp * (32 / kClasses) >= rows);
+        const int at_slot = of_thread * chunk + in * slot, turns = idle ? 0 : steps;
         GPUL__UNROLL_NOT
         for (int k = 0; k < turns; k += S::kTurn) {
             gpul__raw raw[kVectors];
@@ -9396,7 +9420,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
             if (w >= columns) break;
             __syncthreads(); /* fault: matmul-thin-tree-early */
             GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) {
-                const int to = along_k ? own + i * lanes : (own < rows ? here : own) + i;
+                const int to = along_k ? own + i * apart_rows : first_own + (in_product < rows ? here : in_product) + i;
                 if (to >= own) chains[of_class][to] = acc[i][w];
             }
             __syncthreads(); /* fault: matmul-thin-tree-late */
@@ -9410,11 +9434,13 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         gpul__gemm_zero(acc);
     }
     if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
-    if (row >= rows) return;
+    const int of_row = row >> share_log2, in_rows = row - (of_row << share_log2);
+    if (in_rows >= rows || of_row >= products) return;
     GPUL__UNROLL_FOR (int j = 0; j < S::kSums; ++j) {
-        const int64_t w = column + j, m = turned ? w : first + row, n = turned ? first + row : w;
+        const int64_t w = column + j, m = turned ? w : first + in_rows, n = turned ? first + in_rows : w;
         if (w >= columns) break;
-        gpul__gemm_finish(static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n, tile.sum[j], p, m, n, bf16);
+        gpul__gemm_finish(static_cast<T *>(p.C) + (product + of_row) * p.c_batch + m * p.c_row + n, tile.sum[j], p, m,
+                          n, bf16);
     }
 }
 
@@ -9424,7 +9450,10 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
  * take 32 steps each in turn: a warp has a chain. A lane has eight vectors of the long operand and one of the short one,
  * which are operands of mma as they are: it may take steps and rows in any order that is the same in both operands, or
  * in C. So what one mma adds up are, of each eight steps, the first four or the last. Where vectors are of neighbouring
- * rows, byte permutations bring two steps of a row together. Nothing is shared, so warps wait for no one but in the end. */
+ * rows, byte permutations bring two steps of a row together. Nothing is shared, so warps wait for no one but in the end.
+ *
+ * Of a stack of small products, a block takes up to eight at once: each has eight of the rows, and its share of the eight
+ * columns. mma multiplies the rows of all by the columns of all, of which a product's own are its sums. */
 struct gpul__gemm_thin_mma {
     typedef gpul__gemm_16 T;
     typedef float Compute;
@@ -9442,6 +9471,7 @@ struct gpul__gemm_thin_mma {
         kTurn = int(kWarpTurn) * kChains, /* of the block */
         kChunk = 8192,                    /* steps after which sums are promoted */
         kVectors = 8,                     /* of a lane */
+        kOfProduct = 8,                   /* rows of a product of several */
         kFetched = 4,                     /* that begin anywhere, at a time */
         kChainPitch = int(kM) + 4
     };
@@ -9524,34 +9554,48 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
     __shared__ float chains[S::kChains][S::kShort][S::kChainPitch];
     const int thread = int(threadIdx.x), warp = thread / 32, g = thread / 4 % 8, t = thread % 4;
     const bool bf16 = p.dtype == GPUL_BF16, turned = p.M < p.N;
+    /* y: the products of the stack, of which there may be fewer than the block has room for */
+    const int room = v.plan.products_at_once, product = int(blockIdx.y) * room,
+              left_products = (p.batch > 1 ? int(p.batch) : 1) - product,
+              products = left_products < room ? left_products : room, /* fault: matmul-narrow-products */
+        last_product = products - 1;
     const int64_t extent = turned ? p.N : p.M, first = int64_t(blockIdx.x) * S::kM,
                   begin = int64_t(blockIdx.z) * v.plan.part,
                   term = v.plan.term < S::kChunk ? v.plan.term : int64_t(S::kChunk); /* fault: matmul-narrow-promote */
     const int64_t length = p.K - begin < v.plan.part ? p.K - begin : v.plan.part;    /* the split of this block */
     const int rows = extent - first < S::kM ? int(extent - first) : int(S::kM), columns = int(turned ? p.M : p.N);
-    const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
-        *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
+    const T *const a = static_cast<const T *>(p.A) + product * p.a_batch;
+    const T *const b = static_cast<const T *>(p.B) + product * p.b_batch;
     const T *x = turned ? b : a, *y = turned ? a : b;
     const int64_t x_stride = turned ? p.b_col : p.a_row, x_step = turned ? p.b_row : p.a_col,
-                  y_stride = turned ? p.a_row : p.b_col, y_step = turned ? p.a_col : p.b_row;
+                  y_stride = turned ? p.a_row : p.b_col, y_step = turned ? p.a_col : p.b_row,
+                  x_batch = turned ? p.b_batch : p.a_batch, y_batch = turned ? p.a_batch : p.b_batch;
     gpul__extent of_x, of_y;
-    of_x.set(x, (extent - 1) * x_stride + (p.K - 1) * x_step + 1, sizeof(T));
-    of_y.set(y, (columns - 1) * y_stride + (p.K - 1) * y_step + 1, sizeof(T));
-    const bool along_k = x_step == 1;
-    /* Along K, vectors are of rows that are eight apart, and in place of those that are not there, of the first again.
-     * Otherwise they are of eight neighbours, which end with the last row there is; those before `own` are another
-     * lane's, too. */
-    const int own = along_k ? g : g * 8, present = along_k ? (rows + 15) / 16 * 2 : int(kVectors);
+    of_x.set(x, last_product * x_batch + (extent - 1) * x_stride + (p.K - 1) * x_step + 1, sizeof(T));
+    of_y.set(y, last_product * y_batch + (columns - 1) * y_stride + (p.K - 1) * y_step + 1, sizeof(T));
+    const bool along_k = x_step == 1, several = room > 1;
+    /* Along K, vectors are of rows that are eight apart, or of products, and in place of those that are not there, of the
+     * first again. Otherwise they are of eight neighbours, which end with the last row there is; those before `own` are
+     * another lane's, too. */
+    const int own = along_k ? g : g * 8, all_rows = several ? room * S::kOfProduct : rows, /* of the block */
+        present = along_k ? (all_rows + 15) / 16 * 2 : int(kVectors);
     const int64_t back = extent < 8 ? 0 : extent - 8 - first;
-    const int here = along_k || own <= back ? own : int(back), inside = extent < 8 ? int(extent) : 8;
-    const int64_t apart = along_k ? 8 * x_stride : x_step;
-    const int others = !along_k ? kVectors - 1 : own < rows ? (rows - 1 - own) / 8 : 0;
-    const int64_t step0 = begin + warp * S::kWarpTurn + t * 8;      /* the lane's first step */
-    const int begins_at = along_k && own >= rows ? rows - 1 : here; /* fault: matmul-narrow-rows */
-    x += (first + begins_at) * x_stride + step0 * x_step;
-    y += (g < columns ? g : columns - 1) * y_stride + step0 * y_step;
-    const bool aligned =
-        ((reinterpret_cast<uintptr_t>(x) | uintptr_t((along_k ? x_stride : x_step) * int64_t(sizeof(T)))) & 15) == 0;
+    const int share = 4 - __ffs(room); /* the logarithm of a product's columns */
+    const int of_column = g >> share, column = g & ((1 << share) - 1),
+              of_lane = along_k || !several ? 0
+                        : g < products ? g
+                                       : last_product; /* of its rows */
+    const int here = along_k || own <= back || several ? own : int(back), inside = extent < 8 ? int(extent) : 8;
+    const int64_t apart = !along_k ? x_step : several ? x_batch : 8 * x_stride;
+    const int others = !along_k ? kVectors - 1 : several ? last_product : own < rows ? (rows - 1 - own) / 8 : 0;
+    const int64_t step0 = begin + warp * S::kWarpTurn + t * 8;    /* the lane's first step */
+    const int own_row = along_k && own >= rows ? rows - 1 : here; /* fault: matmul-narrow-rows */
+    const int begins_at = several && !along_k ? 0 : own_row;
+    x += of_lane * x_batch + (first + begins_at) * x_stride + step0 * x_step;
+    y += (of_column < products ? of_column : last_product) * y_batch +
+         (column < columns ? column : columns - 1) * y_stride + step0 * y_step;
+    const int64_t strides = (along_k ? x_stride : x_step) | (several ? x_batch : 0);
+    const bool aligned = ((reinterpret_cast<uintptr_t>(x) | uintptr_t(strides * int64_t(sizeof(T)))) & 15) == 0;
     S tile;
     gpul__gemm_zero(tile.acc);
     gpul__gemm_zero(tile.sum);
@@ -9688,8 +9732,8 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
             x += S::kTurn * x_step;
             y += S::kTurn * y_step;
             __syncwarp();
-            if (bf16) tile.multiply<true>(raw, factor, along_k, rows);
-            else tile.multiply<false>(raw, factor, along_k, rows);
+            if (bf16) tile.multiply<true>(raw, factor, along_k, all_rows);
+            else tile.multiply<false>(raw, factor, along_k, all_rows);
         }
         /* the next term begins where this one ends: a warp is beyond it, by turns that are its own */
         const int64_t on = term - (turns > 0 ? turns : 0) * S::kTurn; /* fault: matmul-narrow-back */
@@ -9698,7 +9742,7 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
         if (done > 0) __syncthreads();
         GPUL__UNROLL_FOR (int f = 0; f < 4; ++f) {
             GPUL__UNROLL_FOR (int e = 0; e < 4; ++e) {
-                const int to = along_k ? f * 16 + own + e / 2 * 8 : (own < rows ? here : own) + f + e / 2 * 4;
+                const int to = along_k ? f * 16 + own + e / 2 * 8 : (own < all_rows ? here : own) + f + e / 2 * 4;
                 if (to >= own) chains[warp][2 * t + e % 2][to] = tile.acc[f][e];
             }
         }
@@ -9710,15 +9754,19 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
     for (int number = thread; number < S::kThreads; number += int(blockDim.x)) {
         add_chains(number);
         if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return; /* then the block has four warps */
-        const int row = number % S::kM;
+        const int of_row = several ? number % S::kM / S::kOfProduct : 0, row = number % S::kM - of_row * S::kOfProduct;
         GPUL__UNROLL_NOT
         for (int j = 0; j < S::kSums; ++j) {
-            const int64_t w = number / S::kM * S::kSums + j, m = turned ? w : first + row, n = turned ? first + row : w;
+            const int all_columns = number / S::kM * S::kSums + j, of_sum = all_columns >> share;
+            const bool mine = of_sum == of_row; /* fault: matmul-narrow-own */
+            const int64_t w = all_columns - (of_sum << share), m = turned ? w : first + row,
+                          n = turned ? first + row : w;
             const float sum = tile.sum[0];
             gpul__shift_left<1>(tile.sum);
             tile.sum[S::kSums - 1] = 0;
-            if (w >= columns || row >= rows) continue;
-            gpul__gemm_finish(static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n, sum, p, m, n, bf16);
+            if (w >= columns || row >= rows || of_row >= products || !mine) continue;
+            gpul__gemm_finish(static_cast<T *>(p.C) + (product + of_row) * p.c_batch + m * p.c_row + n, sum, p, m, n,
+                              bf16);
         }
     }
 }
@@ -11530,6 +11578,24 @@ static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
     return (p->M <= most || p->N <= most) && p->K > 16 && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
 }
 
+/* How many small products of a stack a block takes at once, where C has few rows or columns: a power of two, as many as
+ * it has rows for, and columns or room for the short operand; but so few that every multiprocessor has a block. */
+static inline int32_t gpul__gemm_products_at_once(const gpul__gemm_tile &tile, const gpul__gemm_problem *p,
+                                                  int64_t batch, int64_t sms) {
+    typedef gpul__gemm_thin_mma S;
+    const int64_t long_side = p->M > p->N ? p->M : p->N, short_side = p->M > p->N ? p->N : p->M,
+                  element = gpul__bytes_of(p->dtype),
+                  most = tile.tensor ? int(S::kShort) / short_side : (element == 8 ? 512 : 1024) / 64;
+    int64_t rows = tile.tensor ? int64_t(S::kOfProduct) : 16 / element; /* of a product */
+    int32_t products = 1;
+    while (rows < long_side && !tile.tensor) rows *= 2;
+    if (!tile.thin || long_side > rows) return 1;
+    while (products * 2 <= most && products * 2 * rows <= tile.m &&
+           batch >= products * 2 * sms) /* fault: matmul-at-once */
+        products *= 2;
+    return products;
+}
+
 /* Limits how many products of a stack one launch takes, to what 64 MB of scratch memory have room for, but to one. */
 static void gpul__limit_batch(gpul__gemm_plan *plan, int64_t bytes) {
     if (bytes > 0 && plan->batch > (int64_t(64) << 20) / bytes) plan->batch = (int64_t(64) << 20) / bytes;
@@ -11600,8 +11666,10 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
         const int64_t count = tile.thin && p->M < p->N ? gpul__gemm_tiles_in(p->N, p->M, tile.m, tile.n)
                                                        : gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n);
         if (count > INT32_MAX) continue; /* more than a grid takes */
-        const double time = gpul__gemm_time(tile, tile.m * of_a + tile.n * of_b, count * plan->batch, plan->splits,
-                                            part, sms, plan->term > 0 ? gpul_ceil_div(plan->part, plan->term) : 1);
+        const int64_t blocks =
+            count * gpul_ceil_div(plan->batch, gpul__gemm_products_at_once(tile, p, plan->batch, sms));
+        const double time = gpul__gemm_time(tile, tile.m * of_a + tile.n * of_b, blocks, plan->splits, part, sms,
+                                            plan->term > 0 ? gpul_ceil_div(plan->part, plan->term) : 1);
         if (!(time < least)) continue;
         least = time;
         best = i;
@@ -11696,6 +11764,7 @@ static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_prob
     }
     const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype, plan->mma)[plan->tile];
     const bool turned = tile.thin && p->M < p->N; /* as gpul__gemm_thin_kernel takes it */
+    plan->products_at_once = gpul__gemm_products_at_once(tile, p, plan->batch, machine->sms);
     plan->tile_m = turned ? tile.n : tile.m;
     plan->tile_n = turned ? tile.m : tile.n;
     plan->tiles_n = gpul_ceil_div(p->N, plan->tile_n);
@@ -12228,10 +12297,11 @@ static inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) { return p.ba
 static int32_t gpul__launch_plain(gpul__gemm_view &v, gpul_stream stream) {
     const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype, v.plan.mma)[v.plan.tile];
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n, steps = v.plan.scale_only ? 0 : v.problem.K;
+    const uint32_t products =
+        uint32_t(gpul_ceil_div(int64_t(gpul__batch_of(v.problem)), int64_t(v.plan.products_at_once)));
     const gpul__dynamic_shared shared(gpul__gemm_shared_bytes(tile, steps), tile.shared_bytes);
     v.tensor.of_group = gpul__division_by(v.plan.tiles_n); /* of gpul__gemm_short_kernel: a row of tiles */
-    return gpul__launch_early(v.plan.device, tile.kernel,
-                              gpul__dim(uint32_t(tiles), gpul__batch_of(v.problem), uint32_t(v.plan.splits)),
+    return gpul__launch_early(v.plan.device, tile.kernel, gpul__dim(uint32_t(tiles), products, uint32_t(v.plan.splits)),
                               gpul__dim(gpul__gemm_threads(tile, v.problem.K)), shared, stream, v);
 }
 

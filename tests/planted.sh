@@ -500,6 +500,10 @@ plant matmul-narrow-hard test_matmul:test_thin_end expression '__all_sync(0xffff
 plant matmul-narrow-ends test_matmul:test_thin_end expression 'of_x.ends(x + last * apart)' 'true'
 plant matmul-narrow-back test_batches:test_in_turn expression 'turns > 0 ? turns : 0' 'turns + 1'
 plant matmul-narrow-tree-late test_matmul:test_thin without
+plant matmul-narrow-products test_batches:test_small_products expression 'left_products < room' 'false'
+plant matmul-narrow-own test_batches:test_small_products expression 'of_sum == of_row' 'true'
+plant matmul-at-once test_batches:test_plans expression 'batch >= products * 2 * sms' 'batch > 0'
+plant matmul-thin-products test_batches:test_small_products expression 'left_products < room' 'false'
 plant matmul-end-barrier test_matmul:test_tiles without
 plant matmul-raster test_matmul:test_tiles expression 'group * high' 'group * 8'
 plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan_log2' '8'
@@ -563,7 +567,7 @@ plant matmul-promotes test_matmul:test_emulated expression 'step == 0' 'false'
 plant matmul-low test_matmul:test_emulated without
 plant matmul-scale-back test_matmul:test_emulated expression 'n + col + g' 'n + g'
 plant matmul-tf32-parts test_matmul:test_math without
-plant matmul-mma-splits test_matmul:test_math_plans expression 'gpul__tensor_slice / 4' 'gpul__tensor_slice / 2'
+plant matmul-tf32-across test_matmul:test_math expression '!along_k' 'false'
 plant report-older-build test_mistakes:test_older_build expression 'binary < capability || ptx < capability' '0'
 plant timer-running test_mistakes:test_timer_running expression 'timer->running' '0'
 plant limit-ignored test_mistakes:test_memory_limit without

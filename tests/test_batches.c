@@ -466,9 +466,26 @@ static void test_in_turn(void) {
 #endif
 }
 
+/* Stacks of products so small that a block takes several, up to eight: as many as fit, and fewer in the last block */
+static void test_small_products(void) {
+    int32_t device = 0;
+    gpul_device info;
+    CHECK_CUDA(cudaGetDevice(&device));
+    CHECK_OK(gpul_device_info(&info, device));
+    for (int k = 0; k < 32; k++) {
+        const int64_t many = info.sms * (1 + rng_below(9)) + rng_below(8), most = (int64_t)1 << (k % 4),
+                      one = 1 + rng_below(8 / most), other = 1 + rng_below(8), K = 17 + rng_below(k % 8 ? 200 : 900);
+        const stack_case stack = {
+            {3, k % 5 == 1 ? 2 : 3, 3}, {{many}, {many}, {many}}, k & 4 ? one : other, k & 4 ? other : one, K};
+        const int orders = (int)rng_below(8), gaps = (int)rng_below(32);
+        if (left_out(k)) continue;
+        one_case(types[k % 16 < 8 ? 2 + k % 2 : k % 2], &stack, orders, gaps, rng_below(9), 1, k % 3 ? 0 : 0.5, NULL);
+    }
+}
+
 /* Of a stack, the parts of K are those of one product, whatever the stack */
 static void test_plans(void) {
-    int64_t stacks = 0, limited = 0, in_turn = 0;
+    int64_t stacks = 0, limited = 0, in_turn = 0, several = 0;
     for (int k = 0; k < 100000; k++) {
         gpul__gemm_problem p;
         gpul__gemm_plan one, many;
@@ -522,6 +539,17 @@ static void test_plans(void) {
         if (!many.tensor && !many.packed && !many.mma && many.a_vector)
             good =
                 good && p.a_steps * (int64_t)gpul_dtype_size(p.dtype) % (gpul_dtype_size(p.dtype) == 2 ? 8 : 16) == 0;
+        {
+            const int64_t at_once = many.products_at_once, high = p.M > p.N ? p.M : p.N, low = p.M > p.N ? p.N : p.M;
+            good = good && one.products_at_once == 1 - one.tensor;
+            if (at_once > 1)
+                good = good &&
+                       (many.mma == 1 ? many.tile == 7 && high <= 8 && low * at_once <= 8
+                                      : low <= 4 && high * at_once <= 128) &&
+                       (at_once & (at_once - 1)) == 0 && p.batch >= at_once * machine.sms;
+            else good = good && at_once == 1 - many.tensor;
+            several += at_once > 1;
+        }
         stacks += many.batch > 1;
         in_turn += many.part > many.term;
         limited += many.batch < p.batch;
@@ -532,7 +560,7 @@ static void test_plans(void) {
             return;
         }
     }
-    CHECK(stacks > 10000 && limited > 1000 && in_turn > 1000);
+    CHECK(stacks > 10000 && limited > 1000 && in_turn > 1000 && several > 1000);
 }
 
 static void test_errors(void) {
@@ -605,6 +633,7 @@ int main(void) {
     RUN(test_gelu);
     RUN(test_copied_stacks);
     RUN(test_in_turn);
+    RUN(test_small_products);
     RUN(test_plans);
     RUN(test_errors);
     return check_end();
