@@ -521,7 +521,7 @@ plant matmul-held test_matmul:test_plans expression 'across_b && !copy_b' 'false
 plant matmul-alpha-zero test_matmul:test_plans expression 'p->alpha == 0' 'false'
 plant matmul-round test_matmul:test_math expression '0xfffu + odd' '0u'
 plant matmul-ties test_matmul:test_math expression 'bits >> 13 & 1' '1'
-plant matmul-pack-barrier test_matmul:test_math without
+plant matmul-pack-barrier test_matmul:test_emulated without
 plant matmul-pack-scratch test_matmul:test_math_plans expression 'p->N * rounded.b_col * 4' '0'
 plant matmul-emulated-short test_matmul:test_math_plans expression 'p->K >= 256' 'true'
 plant matmul-emulated-counters test_matmul:test_math_plans without
