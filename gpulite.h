@@ -1124,10 +1124,10 @@ typedef struct gpul_gemm_options {
  *   is smaller, it is gpul_gemm's, bit for bit. Otherwise the bits are a generation's, as those of TF32, and only the
  *   result can overflow, not a sum on the way to it.
  *
- * Scratch memory. TF32: A and B once more, rows of A and columns of B filled up to multiples of 64 elements, and what
- * gpul_gemm takes. On Hopper, by kernels for sm_90a, only one that does not begin, or whose lines do not, at a multiple
- * of 16 bytes, and the smaller one if neither is dense along K; at most 64 MB for parts of K; and 128 KB a
- * multiprocessor where those are longer than 4096.
+ * Scratch memory. TF32: at most 64 MB for parts of K. On Hopper, by kernels for sm_90a, for large products also a copy
+ * of A or B that does not begin, or whose lines do not, at a multiple of 16 bytes, and of the smaller one if neither is
+ * dense along K, rows of A and columns of B filled up to multiples of 64 elements; and 128 KB a multiprocessor where
+ * parts are longer than 4096. Without tensor cores such copies of both, and what gpul_gemm takes.
  * EMULATED: A and B twice, filled up like that, and at most 9 MB for parts of K, or what gpul_gemm takes, if that is
  * more; 8 bytes for each row of A and column of B. The products of a stack go one after the other.
  *
@@ -1687,7 +1687,7 @@ typedef struct gpul__gemm_plan {
     int32_t mma;    /* 1: gpul__gemm_kernel or gpul__gemm_thin_mma_kernel on tensor cores; 2: of emulated f32 */
     int32_t tile;   /* of gpul__gemm_tiles; tensor: of gpul__tensor_functions */
     int32_t device;
-    int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what gpul__gemm_pack's copies are for; 0: TF32 by wgmma */
+    int32_t packed;           /* what gpul__gemm_pack copies for: _EMULATED, or _TF32 without tensor cores */
     int64_t batch;            /* products of the stack that one launch takes, at most */
     int64_t scratch_bytes;    /* the partial sums in the compute type; tensor cores: and what follows */
     int64_t counters;         /* of splits that have arrived, zero before and after */
@@ -1703,7 +1703,7 @@ typedef struct gpul__gemm_plan {
     int64_t tiles_m, tiles_n; /* of C; tensor cores: work tiles, each a tile for every block of a cluster */
     int32_t tile_m, tile_n;   /* elements of a tile */
     int32_t group_rows;       /* raster order: rows of work tiles in a group */
-    int32_t products_at_once; /* of a stack, that a block takes: 1, but in gpul__gemm_thin_mma_kernel */
+    int32_t products_at_once; /* of a stack, that a block takes: 1, but where C has few rows or columns */
     int32_t scale_only;       /* alpha or K is 0: A and B are not read */
     int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned; mma, of A and B: see gpul__mma_plan */
     /* tensor cores */

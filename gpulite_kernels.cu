@@ -7580,7 +7580,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  *
  * f32 on tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the copies to
  * shared memory. wgmma takes it with K contiguous only. One operand where it is not passes through registers; of the
- * other one gpul__gemm_pack makes a copy where it is. By mma, copies of both, which are rounded and contiguous along K.
+ * other one gpul__gemm_pack makes a copy where it is. mma takes both as they lie, rounded on their way to the tensor
+ * cores: on Hopper where that takes less than copies.
  * Emulated: an element is the sum of two numbers of 11 bits, which gpul__gemm_pack makes, and three of their four
  * products make a product of f32; accumulators are promoted after every slice. The two numbers are of f16 if the range
  * of the data allows it, or of TF32; otherwise IEEE f32 it is. The host does not see the data, so all three are launched,
@@ -7792,7 +7793,7 @@ template <typename Compute>
 static __device__ __forceinline__ Compute gpul__gemm_bias_at(const gpul__gemm_problem &p, int64_t m, int64_t n) {
     return p.bias ? gpul__gemm_bias(p, m * p.bias_m + n * p.bias_n, Compute()) : Compute(0);
 }
-/* Of a few elements: GELU's instructions wait for one another, so that two take little longer than one. */
+/* Of a few elements: GELU's instructions wait for one another, so that several take little longer than one. */
 template <typename Compute, int N>
 static __device__ __forceinline__ void gpul__gemm_activate(Compute (&x)[N], const gpul__gemm_problem &p) {
     if (p.activation == GPUL_ACTIVATION_RELU) {
@@ -9027,7 +9028,7 @@ template <typename S> static __device__ __forceinline__ int64_t gpul__gemm_short
     return (end < v.problem.N ? end : v.problem.N) - cols;
 }
 /* Adds the bias, and takes the activation, of rows from row m of C on and of a lane's columns. GELU is long: a short
- * loop, in which elements move up. */
+ * loop over four elements, in which the others move up. */
 template <typename S, int kCols>
 static __device__ __forceinline__ void gpul__gemm_finish_short(typename S::Compute (&value)[S::kRead][kCols],
                                                                const gpul__gemm_problem &p, int64_t m, int64_t n,
@@ -9048,17 +9049,15 @@ static __device__ __forceinline__ void gpul__gemm_finish_short(typename S::Compu
             }
         }
     }
-    if (p.activation == GPUL_ACTIVATION_RELU) {
-        GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) {
-            GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) value[i][j] = gpul__gemm_relu(value[i][j]);
-        }
-    }
+    enum { kAll = int(S::kRead) * kCols };
     GPUL__UNROLL_NOT
-    for (int left = p.activation == GPUL_ACTIVATION_GELU ? int(S::kRead) * kCols : 0; left > 0; --left) {
-        const Compute first = gpul__gemm_gelu(value[0][0]);
-        GPUL__UNROLL_FOR (int i = 1; i < S::kRead * kCols; ++i)
-            value[(i - 1) / kCols][(i - 1) % kCols] = value[i / kCols][i % kCols];
-        value[S::kRead - 1][kCols - 1] = first;
+    for (int left = p.activation ? int(kAll) : 0; left > 0; left -= 4) {
+        Compute four[4];
+        GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) four[i] = value[i / kCols][i % kCols];
+        gpul__gemm_activate(four, p);
+        GPUL__UNROLL_FOR (int i = 4; i < kAll; ++i)
+            value[(i - 4) / kCols][(i - 4) % kCols] = value[i / kCols][i % kCols];
+        GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) value[(kAll - 4 + i) / kCols][(kAll - 4 + i) % kCols] = four[i];
     }
 }
 
