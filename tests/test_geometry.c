@@ -188,11 +188,16 @@ static void test_devices(void) {
     CHECK_OK(gpul_cuda_versions(NULL, &runtime));
     CHECK_OK(gpul_cuda_versions(&driver, NULL));
     CHECK_OK(gpul_cuda_versions(NULL, NULL));
-    CHECK_OK(gpul_report(&length, NULL, 0));
-    CHECK(length > 100);
-    text = (char *)malloc(length + 1);
-    memset(text, 0x7F, length + 1);
-    CHECK_OK(gpul_report(&again, text, length + 1));
+    text = NULL;
+    for (int i = 0; i < 20; i++) { /* other programs may change how much memory is free between two calls */
+        free(text);
+        CHECK_OK(gpul_report(&length, NULL, 0));
+        CHECK(length > 100);
+        text = (char *)malloc(length + 1);
+        memset(text, 0x7F, length + 1);
+        CHECK_OK(gpul_report(&again, text, length + 1));
+        if (again == length) break;
+    }
     CHECK_INT(again, length);
     CHECK_INT(strlen(text), length);
     CHECK(strstr(text, info.name) != NULL);
