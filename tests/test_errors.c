@@ -221,26 +221,30 @@ static void test_permission(void) {
 }
 #endif
 
-/* Products of several launches, which leave copies of A and B for one another (TF32, from 33 rows, columns and steps of K
- * on), of threads that share a stream */
+/* Products of several launches, which leave copies of A and B for one another (float16 whose matrices do not begin at
+ * multiples of 16 bytes, by mma), of threads that share a stream */
 static gpul_stream shared;
 static void *multiplier(void *result) {
+    enum { kMany = 20, kRows = 9, kSteps = 17, kColumns = 101 };
     long *wrong = (long *)result;
     const double value = (double)*wrong;
-    gpul_gemm_options tf32 = GPUL_ZERO;
-    gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO;
-    tf32.math = GPUL_MATH_TF32;
-    *wrong = gpul_full(&a, GPUL_F32, gpul_2d(40, 50), value, shared) != GPUL_OK;
-    *wrong += gpul_full(&b, GPUL_F32, gpul_2d(50, 40), value, shared) != GPUL_OK;
-    *wrong += gpul_device_array(&c, GPUL_F32, gpul_2d(40, 40), shared) != GPUL_OK;
-    for (int round = 0; round < 20; round++) {
-        float host[40 * 40];
-        *wrong += gpul_gemm_ex(&c, 1, &a, &b, 0, &tf32, shared) != GPUL_OK;
+    gpul_array all = GPUL_ZERO, few = GPUL_ZERO, many = GPUL_ZERO, a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO;
+    uint16_t want;
+    num_store(GPUL_F16, &want, num_of(kSteps * value * value));
+    *wrong = gpul_full(&all, GPUL_F16, gpul_1d(kMany * kSteps * kColumns + 1), value, shared) != GPUL_OK;
+    *wrong += gpul_slice(&few, &all, 0, 1, kMany * kRows * kSteps + 1, 1) != GPUL_OK;
+    *wrong += gpul_slice(&many, &all, 0, 1, kMany * kSteps * kColumns + 1, 1) != GPUL_OK;
+    *wrong += gpul_reshape(&a, &few, gpul_3d(kMany, kRows, kSteps)) != GPUL_OK;
+    *wrong += gpul_reshape(&b, &many, gpul_3d(kMany, kSteps, kColumns)) != GPUL_OK;
+    *wrong += gpul_device_array(&c, GPUL_F16, gpul_3d(kMany, kRows, kColumns), shared) != GPUL_OK;
+    for (int round = 0; round < 10; round++) {
+        uint16_t host[kMany * kRows * kColumns];
+        *wrong += gpul_matmul(&c, &a, &b, shared) != GPUL_OK;
         *wrong += gpul_copy_to_host(host, &c, shared) != GPUL_OK;
         *wrong += gpul_stream_synchronize(shared) != GPUL_OK;
-        for (int i = 0; i < 40 * 40; i++) *wrong += !(host[i] == (float)(50 * value * value));
+        for (int i = 0; i < kMany * kRows * kColumns; i++) *wrong += host[i] != want;
     }
-    *wrong += gpul_free_all(&a, &b, &c) != GPUL_OK;
+    *wrong += gpul_free_all(&all, &c) != GPUL_OK;
     return NULL;
 }
 static void test_threads_of_one_stream(void) {
