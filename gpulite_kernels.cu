@@ -11584,8 +11584,10 @@ static inline int32_t gpul__gemm_products_at_once(const gpul__gemm_tile &tile, c
     typedef gpul__gemm_thin_mma S;
     const int64_t long_side = p->M > p->N ? p->M : p->N, short_side = p->M > p->N ? p->N : p->M,
                   element = gpul__bytes_of(p->dtype),
-                  most = tile.tensor ? int(S::kShort) / short_side : (element == 8 ? 512 : 1024) / 64;
-    int64_t rows = tile.tensor ? int64_t(S::kOfProduct) : 16 / element; /* of a product */
+                  turns = element == 8 ? gpul__gemm_thin<double>::kChunk / gpul__gemm_thin<double>::kTurn
+                                       : gpul__gemm_thin<float>::kChunk / gpul__gemm_thin<float>::kTurn,
+                  most = tile.tensor ? int(S::kShort) / short_side : turns; /* each product has a turn there */
+    int64_t rows = tile.tensor ? int64_t(S::kOfProduct) : 16 / element;     /* of a product */
     int32_t products = 1;
     while (rows < long_side && !tile.tensor) rows *= 2;
     if (!tile.thin || long_side > rows) return 1;
@@ -12379,6 +12381,20 @@ static int32_t gpul__launch_copies(const gpul__gemm_view &v, gpul__gemm_matrix (
     return gpul__launch_early(v.plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
 }
 
+/* The same product in words of 16 bits, of which an element is several along K: see gpul__gemm_halves */
+static void gpul__gemm_in_words(gpul__gemm_view *v, int64_t words) {
+    gpul__gemm_problem &p = v->problem;
+    p.K *= words;
+    v->plan.part *= words; /* fault: matmul-tf32-parts */
+    v->plan.term *= words; /* fault: matmul-tf32-terms */
+    p.a_row *= words;
+    p.b_col *= words;
+    if (p.a_col != 1) p.a_col *= words;
+    if (p.b_row != 1) p.b_row *= words;
+    p.a_batch *= words;
+    p.b_batch *= words;
+}
+
 /* gpul__gemm_kernel on tensor cores, of operands or copies */
 static int32_t gpul__launch_mma(gpul__gemm_view &v, void *scratch, const gpul__machine *machine, gpul_stream stream) {
     gpul__gemm_problem &p = v.problem;
@@ -12390,17 +12406,7 @@ static int32_t gpul__launch_mma(gpul__gemm_view &v, void *scratch, const gpul__m
     (p.b_row == 1 ? p.b_col : p.b_row) = x[1].pitch;
     p.a_batch = x[0].batch;
     p.b_batch = x[1].batch;
-    if (p.dtype == GPUL_F32) { /* in words of 16 bits, of which an element is two along K */
-        p.K *= 2;
-        v.plan.part *= 2; /* fault: matmul-tf32-parts */
-        v.plan.term *= 2; /* fault: matmul-tf32-terms */
-        p.a_row *= 2;
-        p.b_col *= 2;
-        if (p.a_col != 1) p.a_col *= 2;
-        if (p.b_row != 1) p.b_row *= 2;
-        p.a_batch *= 2;
-        p.b_batch *= 2;
-    }
+    if (p.dtype == GPUL_F32) gpul__gemm_in_words(&v, 2);
     return status ? status : gpul__launch_plain(v, stream);
 }
 
@@ -12539,11 +12545,8 @@ static int32_t gpul__launch_packed(gpul__gemm_view v, int64_t words, gpul_stream
     v.problem = gpul__copied_problem(&v.problem);
     v.problem.A = a;
     v.problem.B = b;
-    v.problem.K = v.problem.a_row = v.problem.b_col = v.problem.a_row * words;
-    v.problem.a_batch *= words;
-    v.problem.b_batch *= words;
-    v.plan.part *= words;
-    v.plan.term *= words;
+    v.problem.K = v.problem.a_row;
+    gpul__gemm_in_words(&v, words);
     return gpul__launch_plain(v, stream);
 }
 

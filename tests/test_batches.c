@@ -466,7 +466,7 @@ static void test_in_turn(void) {
 #endif
 }
 
-/* Stacks of products so small that a block takes several, up to eight: as many as fit, and fewer in the last block */
+/* Stacks of products so small that a block takes several, up to sixteen: as many as fit, and fewer in the last block */
 static void test_small_products(void) {
     int32_t device = 0;
     gpul_device info;
@@ -545,7 +545,7 @@ static void test_plans(void) {
             if (at_once > 1)
                 good = good &&
                        (many.mma == 1 ? many.tile == 7 && high <= 8 && low * at_once <= 8
-                                      : low <= 4 && high * at_once <= 128) &&
+                                      : low <= 4 && high * at_once <= 256 / (int64_t)gpul_dtype_size(p.dtype)) &&
                        (at_once & (at_once - 1)) == 0 && p.batch >= at_once * machine.sms;
             else good = good && at_once == 1 - many.tensor;
             several += at_once > 1;

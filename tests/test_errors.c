@@ -237,7 +237,7 @@ static void *multiplier(void *result) {
     *wrong += gpul_reshape(&a, &few, gpul_3d(kMany, kRows, kSteps)) != GPUL_OK;
     *wrong += gpul_reshape(&b, &many, gpul_3d(kMany, kSteps, kColumns)) != GPUL_OK;
     *wrong += gpul_device_array(&c, GPUL_F16, gpul_3d(kMany, kRows, kColumns), shared) != GPUL_OK;
-    for (int round = 0; round < 10; round++) {
+    for (int round = 0; round < 20; round++) {
         uint16_t host[kMany * kRows * kColumns];
         *wrong += gpul_matmul(&c, &a, &b, shared) != GPUL_OK;
         *wrong += gpul_copy_to_host(host, &c, shared) != GPUL_OK;
