@@ -6867,7 +6867,7 @@ static gpul_status gpul__roof_measure(gpul_roof *roof, gpul__roof_work *w, const
     gpul_benchmark_options options = GPUL_ZERO;
     gpul_benchmark_result result;
     /* the stand-in takes seconds for what a GPU does in microseconds */
-    int64_t n = device->standin ? 64 : 2048, bytes = device->standin ? 1 << 18 : 16 * device->l2_bytes;
+    int64_t n = device->standin ? 32 : 2048, bytes = device->standin ? 1 << 16 : 16 * device->l2_bytes;
     if (!device->standin && bytes < (int64_t)1 << 28) bytes = (int64_t)1 << 28; /* smaller ones would measure a cache */
     bytes -= bytes % 512;
     options.repeat = 30;

@@ -8263,13 +8263,16 @@ struct gpul__gemm_mmas : gpul__gemm_mma_sums<double, kTileM, kWarpM, kWarpN> {
 };
 
 #ifdef GPULITE_CPU_STANDIN
-/* What Hopper's tensor cores do, for the stand-in. Sixteen factors, of TF32 eight, and the exponents of their hidden
- * bits. TF32 is what f32 has but for its last 13 bits. */
+/* What Hopper's tensor cores do, for the stand-in. It takes most of the time of the tests, and each access of it is to the
+ * caller's own variables, at fixed places: it goes unwatched. */
+#define GPUL__UNWATCHED __attribute__((no_sanitize("thread")))
+
+/* Sixteen factors, of TF32 eight, and the exponents of their hidden bits. TF32 is what f32 has but for its last 13 bits. */
 struct gpul__tensor_factors {
     enum : int32_t { kCount = 16, kSpecial = 1 << 22, kNone = -(1 << 20) }; /* exponents: of infinities and NaN; of 0 */
     double value[kCount];
     int32_t exponent[kCount];
-    void set(int k, uint32_t x, gpul_dtype type) {
+    GPUL__UNWATCHED void set(int k, uint32_t x, gpul_dtype type) {
         const bool wide = type == GPUL_F32;
         const uint32_t bits = wide ? x >> 13 : x, places = type == GPUL_BF16 ? 7 : 10, /* of a significand */
             most = type == GPUL_F16 ? 31 : 255, field = bits >> places & most;
@@ -8283,7 +8286,7 @@ struct gpul__tensor_factors {
 static inline double gpul__tensor_power(int32_t e) { return gpul__bits<double>(uint64_t(1023 + e) << 52); }
 /* sum + a[0] b[0] + .. + a[15] b[15]. Products are exact and not normalised. They and the sum are cut off 25 places below
  * the largest exponent among them, added up exactly, and rounded toward zero. */
-static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gpul__tensor_factors &b) {
+GPUL__UNWATCHED static float gpul__tensor_add(float sum, const gpul__tensor_factors &a, const gpul__tensor_factors &b) {
     typedef gpul__tensor_factors F;
     const uint32_t field = gpul__bits<uint32_t>(sum) >> 23 & 255;
     int32_t top = sum == 0 ? int32_t(F::kNone) : field == 255 ? int32_t(F::kSpecial) : int32_t(field ? field : 1) - 127;
@@ -9489,9 +9492,11 @@ struct gpul__gemm_thin_mma {
         __syncwarp();
         gpul__tensor_factors x[2], y[2]; /* rows g and g + 8; columns 2 t and 2 t + 1 */
         const auto set = [&](gpul__tensor_factors &to, uint32_t k, uint32_t row, uint32_t word) {
-            to.set(int(k), words[warp + row * 4 + k / 4][word] >> (k % 2 * 16) & 0xffff, kBf16 ? GPUL_BF16 : GPUL_F16);
+            const uint32_t two = words[warp + row * 4 + k / 4][word];
+            to.set(int(k), two & 0xffff, kBf16 ? GPUL_BF16 : GPUL_F16);
+            to.set(int(k) + 1, two >> 16, kBf16 ? GPUL_BF16 : GPUL_F16);
         };
-        for (uint32_t k = 0; k < 16; ++k) {
+        for (uint32_t k = 0; k < 16; k += 2) {
             for (uint32_t i = 0; i < 2; ++i) {
                 set(x[i], k, g, i + k / 2 % 2 * 2);
                 set(y[i], k, 2 * t + i, 4 + k / 2 % 2);

@@ -648,5 +648,6 @@ cut -d' ' -f1 "$d/list" | PLANTED_MODE=run xargs -I @ -P 2 env PLANTED_NUMBER=@ 
 ran=$(grep -c '^ok ' "$d/results") failed=$(grep -c '^FAILED' "$d/results")
 asked=$(($(wc -l <"$d/list") + 1))
 [ $((ran + failed)) -ge "$asked" ] || { echo "$((asked - ran - failed)) did not run"; failed=$((failed + asked - ran - failed)); }
+grep '^FAILED' "$d/results" # again, for whoever sees the end alone
 echo "planted: $ran passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -45,7 +45,11 @@ struct Known {
     }
     bool has(u32 of_phase, u32 thread, u32 clock) const {
         if (of_phase != phase) return of_phase < phase;
-        auto c = std::lower_bound(clocks.begin(), clocks.end(), std::make_pair(thread, 0u));
+        if (clocks.empty() || thread < clocks[0].first) return false;
+        const size_t if_all = thread - clocks[0].first; /* a warp's lanes mostly are */
+        auto c = clocks.begin() + std::ptrdiff_t(if_all);
+        if (if_all >= clocks.size() || c->first != thread)
+            c = std::lower_bound(clocks.begin(), clocks.end(), std::make_pair(thread, 0u));
         return c != clocks.end() && c->first == thread && clock <= c->second;
     }
 };
@@ -103,6 +107,7 @@ struct Watch {
     std::unordered_map<Address, Knowledge> published; /* by an atomic variable or an mbarrier */
     Allocation *recent[8] = {};
     unsigned next_recent = 0;
+    u64 recent_private[256] = {};    /* address and bytes that no threads have in common */
     std::vector<Variable> variables; /* of the program, by address */
     bool has_variables = false;
     u32 blocks = 0;
@@ -198,6 +203,7 @@ void watch_launch() {
     w.epochs.assign(1, Epoch{0, 0, 0, 0, 0});
     w.published.clear();
     std::fill(w.recent, w.recent + 8, nullptr);
+    std::fill(w.recent_private, w.recent_private + 256, 0);
     w.blocks = 0;
 }
 void watch_block() {
@@ -297,6 +303,9 @@ int kind_of_memory(Address at, size_t bytes, bool store, void *code) {
         return GLOBAL;
     }
     if (in_shared(at, bytes)) return SHARED;
+    const u64 access = at << 5 | bytes; /* an address has 47 bits */
+    u64 &recent_private = w.recent_private[at / 4 % 256];
+    if (bytes < 32 && recent_private == access) return PRIVATE;
     if (at + shared_room - block->dynamic < 2 * shared_room) {
         for (Address base : shared_bases) {
             if (at - base >= shared_room + page) continue;
@@ -309,7 +318,9 @@ int kind_of_memory(Address at, size_t bytes, bool store, void *code) {
     for (const Variable &v : w.variables) {
         if (at >= v.start && at < v.end) return v.shared ? SHARED : GLOBAL;
     }
-    return registered(reinterpret_cast<void *>(at), bytes) ? GLOBAL : PRIVATE;
+    if (registered(reinterpret_cast<void *>(at), bytes)) return GLOBAL;
+    if (bytes < 32) recent_private = access;
+    return PRIVATE;
 }
 
 u32 site_number(void *code) {
