@@ -8263,7 +8263,7 @@ struct gpul__gemm_mmas : gpul__gemm_mma_sums<double, kTileM, kWarpM, kWarpN> {
 };
 
 #ifdef GPULITE_CPU_STANDIN
-/* What Hopper's tensor cores do, for the stand-in. It takes most of the time of the tests, and each access of it is to the
+/* What Hopper's tensor cores do, for the stand-in. It takes much of the time of tests, and each access of it is to the
  * caller's own variables, at fixed places: it goes unwatched. */
 #define GPUL__UNWATCHED __attribute__((no_sanitize("thread")))
 
