@@ -7720,6 +7720,24 @@ struct gpul__gemm_view {
     const uint32_t *range_a, *range_b; /* emulated f32: see gpul__pack_operand */
 };
 
+/* Where tile number `index` of a product is. Tiles come in groups of plan.group_rows rows, and column by column in a
+ * group. */
+static __device__ __forceinline__ void gpul__gemm_find_tile(uint32_t index, const gpul__gemm_view &v, uint32_t &tile_m,
+                                                            uint32_t &tile_n) {
+    const gpul__tensor_view &t = v.tensor;
+    const uint32_t high = uint32_t(v.plan.group_rows), tiles_n = uint32_t(v.plan.tiles_n),
+                   group = gpul__quotient(index, t.of_group), in_group = index - group * high * tiles_n,
+                   rest = uint32_t(v.plan.tiles_m) - group * high, height = rest < high ? rest : high;
+    tile_n = gpul__quotient(in_group, rest < high ? t.of_last_column : t.of_column);
+    tile_m = group * high + in_group - tile_n * height; /* fault: matmul-raster */
+}
+static inline void gpul__gemm_divide_tiles(gpul__gemm_view *v) {
+    const gpul__gemm_plan &plan = v->plan;
+    v->tensor.of_group = gpul__division_by(plan.group_rows * plan.tiles_n);
+    v->tensor.of_column = gpul__division_by(plan.group_rows);
+    v->tensor.of_last_column = gpul__division_by(plan.group_rows > 0 ? plan.tiles_m % plan.group_rows : 0);
+}
+
 /* ---- the last steps of an element: alpha, beta, bias, activation ---- */
 
 static __device__ __forceinline__ float gpul__gemm_add(float a, float b) { return __fadd_rn(a, b); }
@@ -7802,12 +7820,12 @@ static __device__ __forceinline__ void gpul__gemm_activate(Compute (&x)[N], cons
         GPUL__UNROLL_FOR (int i = 0; i < N; ++i) x[i] = gpul__gemm_gelu(x[i]);
     }
 }
-/* The last steps of an element alone */
+/* The last steps of an element alone, which was `old` */
 template <typename T, typename Compute>
-static __device__ __forceinline__ void gpul__gemm_finish(T *c, Compute sum, const gpul__gemm_problem &p, int64_t m,
-                                                         int64_t n, bool bf16) {
+static __device__ __forceinline__ void gpul__gemm_finish(T *c, T old, Compute sum, const gpul__gemm_problem &p,
+                                                         int64_t m, int64_t n, bool bf16) {
     const Compute alpha = Compute(p.alpha), beta = Compute(p.beta);
-    Compute value[1] = {beta != 0 ? gpul__gemm_fma(alpha, sum, beta * gpul__gemm_widen(*c, bf16)) : alpha * sum};
+    Compute value[1] = {beta != 0 ? gpul__gemm_fma(alpha, sum, beta * gpul__gemm_widen(old, bf16)) : alpha * sum};
     T result;
     if (gpul__gemm_has_epilogue(p)) {
         if (p.bias) value[0] = gpul__gemm_add(value[0], gpul__gemm_bias_at<Compute>(p, m, n));
@@ -7815,6 +7833,39 @@ static __device__ __forceinline__ void gpul__gemm_finish(T *c, Compute sum, cons
     }
     gpul__gemm_narrow(&result, value[0], bf16);
     *c = result;
+}
+/* The last steps of a thread's sums: of column w of C and the next ones, of which those from 0 to `columns` are there;
+ * or, turned, of rows. c: where w is, `step` from the next. line: the row, or turned, the column. All of C is read before
+ * any is written, so that reads overlap. */
+template <typename T, typename Compute, int kSums>
+static __device__ __forceinline__ void gpul__gemm_finish_all(Compute (&sum)[kSums], T *c, int64_t step, int w,
+                                                             int columns, int64_t line, bool turned,
+                                                             const gpul__gemm_problem &p, bool bf16) {
+    const auto there = [&](int j) { return w + j >= 0 && w + j < columns; }; /* fault: matmul-narrow-own */
+    T old[kSums] = {};
+    if (p.beta != 0) {
+        GPUL__UNROLL_FOR (int j = 0; j < kSums; ++j)
+            if (there(j)) old[j] = c[j * step];
+    }
+    GPUL__UNROLL_NOT
+    for (int j = 0; j < kSums; ++j, c += step) {
+        const Compute next = sum[0];
+        const T before = old[0];
+        gpul__shift_left<1>(sum);
+        gpul__shift_left<1>(old);
+        if (!there(j)) continue;
+        gpul__gemm_finish(c, before, next, p, turned ? w + j : line, turned ? line : w + j, bf16);
+    }
+}
+
+/* A, or B^T: rows along K, of the first product of a stack */
+struct gpul__gemm_side {
+    const void *data;
+    int64_t extent, stride_outer, stride_k, batch; /* rows; from row to row, along K, from product to product */
+};
+template <bool kB> static __device__ __forceinline__ gpul__gemm_side gpul__gemm_side_of(const gpul__gemm_problem &p) {
+    if (kB) return {p.B, p.N, p.b_col, p.b_row, p.b_batch};
+    return {p.A, p.M, p.a_row, p.a_col, p.a_batch};
 }
 
 /* ---- one operand's slices: from global to shared memory ----
@@ -7859,12 +7910,13 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
     bool along_k, vector, bf16;
     T held[kAsync ? 1 : int(kElements)];
 
-    /* aligned: rows are aligned, and whole numbers of 16 bytes */
-    __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
-                                          int64_t stride_k, int64_t first_k, bool aligned, gpul_dtype dtype) {
+    /* From row or column `first` of x, and step first_k, on. aligned: rows are, and whole numbers of 16 bytes */
+    __device__ __forceinline__ void begin(const gpul__gemm_side &x, const gpul__gemm_problem &p, int64_t first,
+                                          int64_t first_k, bool aligned) {
         const int thread = int(threadIdx.x);
+        const int64_t extent = x.extent, stride_outer = x.stride_outer, stride_k = x.stride_k;
         along_k = stride_k == 1;
-        bf16 = dtype == GPUL_BF16;
+        bf16 = p.dtype == GPUL_BF16;
         vector = kAsync && aligned && !(kTransposed && along_k);
         rows = int32_t(extent - first < kTile ? extent - first : kTile);
         slice_stride = kSlice * stride_k;
@@ -7891,7 +7943,8 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
             shift = __ffs(step) - 1;
         }
         shared_at = along_k && !kTransposed ? outer * kPitchK + k : k * kPitch + outer;
-        next = static_cast<const T *>(data) + (first + outer) * stride_outer + (first_k + k) * stride_k;
+        next = static_cast<const T *>(x.data) + blockIdx.y * x.batch + (first + outer) * stride_outer +
+               (first_k + k) * stride_k;
     }
 
     __device__ __forceinline__ int form() const { return kTransposed ? vector : along_k; }
@@ -7952,10 +8005,11 @@ static __device__ __forceinline__ uint32_t gpul__word_of(const uint16_t *p, bool
 #endif
 }
 /* The same of 16-bit elements, for mma: shared memory has them as global memory has. Where rows, or steps of K, begin at
- * multiples of 16 bytes, cp.async copies eight elements at a time, and two where all begin at whole words. If those of
- * one operand begin elsewhere, both pass through registers (kForm 1, if the tile has kOdd): eight are read as aligned
- * words, which are shifted where they begin in the middle of one. An element of TF32 is two of them along K, and K has
- * twice as many: a slice that is not contiguous along K has half of the steps, and lines twice as long. */
+ * multiples of 16 bytes, cp.async copies eight elements at a time, or those of them that are there; and two where all
+ * are whole words. If those of one operand begin elsewhere, both pass through registers (kForm 1, if the tile has kOdd):
+ * eight are read as aligned words, which are shifted where they begin in the middle of one. An element of TF32 is two of
+ * them along K, and K has twice as many: a slice that is not contiguous along K has half of the steps, and lines twice
+ * as long. */
 template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
     enum {
         kPitch = kTile + 8, /* no bank conflict where eight rows of 16 bytes are read */
@@ -7968,33 +8022,36 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
     const uint16_t *next; /* as in gpul__gemm_operand */
     int64_t access_stride, slice_stride;
     int32_t k, outer, shared_at, shared_stride, step, rows;
-    int32_t vector; /* elements that are copied at a time: 8, 2, or 1 */
-    int32_t two;    /* 1 if TF32 is not contiguous along K */
-    bool along_k;
+    int32_t vector;    /* elements that are copied at a time: 8, 2, or 1 */
+    int32_t two;       /* 1 if TF32 is not contiguous along K */
+    bool along_k, cut; /* cut: the operand may end within eight elements that are the block's */
     /* aligned words, by how many bits they are shifted, and an element that shares its word with what is not read. Each
      * has a register of its own: a load into one that another load is still to fill would wait for it. */
     uint32_t held[kHeld][5]; /* the fifth is 0 */
     int32_t shift[kHeld], alone_at[kHeld];
     uint16_t alone[kHeld];
 
-    __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
-                                          int64_t stride_k, int64_t first_k, int32_t at_a_time, gpul_dtype type) {
-        along_k = stride_k == 1;
-        two = type == GPUL_F32 && !along_k; /* fault: matmul-tf32-across */
+    __device__ __forceinline__ void begin(const gpul__gemm_side &x, const gpul__gemm_problem &p, int64_t first,
+                                          int64_t first_k, int32_t at_a_time) {
+        const uint16_t *const data = static_cast<const uint16_t *>(x.data) + blockIdx.y * x.batch;
+        along_k = x.stride_k == 1;
+        two = p.dtype == GPUL_F32 && !along_k; /* fault: matmul-tf32-across */
         vector = at_a_time;
-        rows = int32_t(extent - first < kTile ? extent - first : kTile) << two;
+        rows = int32_t(x.extent - first < kTile ? x.extent - first : kTile) << two;
+        /* of another product, the eight elements do not end beyond the next one's */
+        cut = x.extent - first <= kTile && (blockIdx.y + 1 == gridDim.y || x.batch == 0);
         const int count = vector == 2 ? 2 : 8, across = (along_k ? int(kSlice) : int(kTile) << two) / count,
                   up = __ffs(across) - 1, contiguous = (int(threadIdx.x) & (across - 1)) * count,
                   strided = int(threadIdx.x) >> up;
+        const int64_t pitch = along_k ? x.stride_outer : x.stride_k, line = along_k ? first : first_k >> two;
         step = int(kThreads) >> up;
         k = along_k ? contiguous : strided;
         outer = along_k ? strided : contiguous;
-        access_stride = step * (along_k ? stride_outer : stride_k);
-        slice_stride = (kSlice >> two) * stride_k;
+        access_stride = step * pitch;
+        slice_stride = along_k ? int64_t(kSlice) : (kSlice >> two) * pitch;
         shared_stride = step * (along_k ? int(kPitchK) : int(kPitch) << two);
         shared_at = along_k ? outer * kPitchK + k : k * (kPitch << two) + outer;
-        next = static_cast<const uint16_t *>(data) + first * stride_outer + outer * (two ? 1 : stride_outer) +
-               ((first_k >> two) + k) * stride_k;
+        next = data + (line + strided) * pitch + (along_k ? first_k : first << two) + contiguous;
     }
     __device__ __forceinline__ int form() const { return 0; }
     __device__ __forceinline__ uint16_t *in(float *shared) const {
@@ -8007,6 +8064,13 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
         GPUL__UNROLL_FOR (int i = 0; i < kElements / kCount; ++i, from += access_stride, to += shared_stride)
             gpul__copy_to_shared<kCount>(to, from, i * step >= height ? 0 : kCount == 8 ? exist : exist > 0 ? 2 : 0);
     }
+    /* eight elements, of which `exist` do */
+    static __device__ __forceinline__ void copy_each(uint16_t *to, const uint16_t *from, int exist) {
+        uint16_t x[8];
+        GPUL__UNROLL_FOR (int j = 0; j < 8; ++j)
+            x[j] = j < exist ? from[j] : uint16_t(0); /* fault: matmul-halves-each */
+        GPUL__UNROLL_FOR (int j = 0; j < 8; ++j) to[j] = x[j];
+    }
     template <int kForm> __device__ __forceinline__ void fetch(float *shared, int left) {
         const int length = along_k ? left - k : rows - outer, height = along_k ? rows - outer : (left >> two) - k;
         const uint16_t *from = next;
@@ -8014,6 +8078,13 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
         if (kForm) {
             GPUL__UNROLL_FOR (int i = 0; i < kHeld; ++i, from += access_stride)
                 read(i, from, i * step < height ? length : 0);
+        } else if (vector == 8 && gpul__rarely(cut && length > 0 && length < 8 && height <= kHeld * step)) {
+            uint16_t *to = in(shared);
+            GPUL__UNROLL_NOT
+            for (int i = 0; i < kHeld; ++i, from += access_stride, to += shared_stride) {
+                if (i * step != height - 1) gpul__copy_to_shared<8>(to, from, i * step < height ? length : 0);
+                else copy_each(to, from, length); /* fault: matmul-halves-cut-off */
+            }
         } else if (vector == 8) {
             copy<8>(in(shared), from, length, height);
         } else {
@@ -8552,7 +8623,8 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
     int32_t slices = int32_t((left + S::kSlice - 1) / S::kSlice); /* to fetch, the last one with so many steps: */
     const int32_t last = int32_t(left - int64_t(slices - 1) * S::kSlice);
     Compute *const end = shared + (S::kStages - 1) * kStage, *from = shared, *to = end;
-    const auto steps = [last](int32_t more) { return more > 1 ? int32_t(S::kSlice) : more == 1 ? last : 0; };
+    /* before the last one, more steps than it has: see gpul__gemm_pairs::cut */
+    const auto steps = [last](int32_t more) { return more > 1 ? int32_t(S::kSlice) * 2 : more == 1 ? last : 0; };
     GPUL__UNROLL_NOT
     for (Compute *stage = shared; stage != end; stage += kStage, --slices) {
         if (slices < 1) {          /* fault: matmul-slices-behind */
@@ -8633,7 +8705,7 @@ template <typename S> struct gpul__gemm_store_partial {
  * `left` are there. In place of missing ones, -0: to add that changes nothing. */
 template <typename S> struct gpul__gemm_load_partials {
     typedef typename S::Compute Compute;
-    enum { kFit = (sizeof(Compute) == 8 ? 32 : 128) / S::kSums, kAtOnce = kFit < 16 ? kFit : 16 }; /* no spills */
+    enum { kFit = (sizeof(Compute) == 8 ? 32 : 64) / S::kSums, kAtOnce = kFit < 16 ? kFit : 16 }; /* no spills */
     Compute part[kAtOnce][S::kSums];
     const Compute *from;
     int64_t size;
@@ -8868,13 +8940,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     if (S::kTensor == 2) return; /* nor this where wgmma emulates f32 */
 #endif
 
-    /* Raster order: tiles come in groups of rows, and column by column in a group. In 32 bits: a division of 64 bits is
-     * a subroutine. */
-    const uint32_t high = uint32_t(plan.group_rows), tiles_n = uint32_t(plan.tiles_n),
-                   group = blockIdx.x / (high * tiles_n), in_group = blockIdx.x - group * high * tiles_n,
-                   rest = uint32_t(plan.tiles_m) - group * high, height = rest < high ? rest : high;
-    const uint32_t tile_n = in_group / height;
-    const uint32_t tile_m = group * high + (in_group - tile_n * height); /* fault: matmul-raster */
+    uint32_t tile_m, tile_n;
+    gpul__gemm_find_tile(blockIdx.x, v, tile_m, tile_n);
     const int64_t begin = int64_t(blockIdx.z) * plan.part;
     const int64_t length = p.K - begin < plan.part ? p.K - begin : plan.part; /* the split of this block */
     const int64_t first_m = int64_t(tile_m) * S::kM, first_n = int64_t(tile_n) * S::kN;
@@ -8885,8 +8952,6 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     if (!gpul__gemm_chosen(v.choice)) return;
     if (gpul__gemm_multiplies<S>::value && !plan.scale_only) {
         gpul__gemm_operands<S> operands;
-        const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
-            *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
         const bool both = plan.a_vector && plan.b_vector;
         const bool odd = S::kForms == 2 && (plan.a_vector == 1 || plan.b_vector == 1); /* see gpul__gemm_pairs */
         int32_t a_vector = plan.a_vector, b_vector = plan.b_vector;
@@ -8901,8 +8966,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
                           done = turn * most, from = begin + done, left = length - done;
             last = !promotes || left <= most; /* fault: matmul-in-turn-sum */
             const int64_t chunk = last ? left : most;
-            operands.a.begin(a, first_m, p.M, p.a_row, p.a_col, from, a_vector, p.dtype);
-            operands.b.begin(b, first_n, p.N, p.b_col, p.b_row, from, b_vector, p.dtype);
+            operands.a.begin(gpul__gemm_side_of<false>(p), p, first_m, from, a_vector);
+            operands.b.begin(gpul__gemm_side_of<true>(p), p, first_n, from, b_vector);
             tile.place(operands.a, operands.b, v);
             const int form = operands.a.form() + 2 * operands.b.form() + (S::kForms > 4 && both ? 4 : 0);
             gpul__gemm_mainloop_of<S, S::kForms - 1>(odd ? 1 : form, tile, operands, shared, chunk);
@@ -9154,8 +9219,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, K = v.plan.scale_only ? 0 : int(p.K),
               steps = (K + 3) & ~3;
     const bool bf16 = p.dtype == GPUL_BF16;
-    const uint32_t tile_m = gpul__quotient(blockIdx.x, v.tensor.of_group),
-                   tile_n = blockIdx.x - tile_m * uint32_t(v.plan.tiles_n);
+    const uint32_t tile_m = gpul__quotient(blockIdx.x, v.tensor.of_group), /* plan.group_rows is 1 */
+        tile_n = blockIdx.x - tile_m * uint32_t(v.plan.tiles_n);
     const int64_t top = int64_t(tile_m) * v.plan.tile_m, n = int64_t(tile_n) * S::kN, m = top + warp * S::kRows,
                   down = S::kWarps * S::kRows;
     /* from the warp's first row on, those of the other warps among them; and from the block's first column on */
@@ -9437,13 +9502,10 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     }
     if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     const int of_row = row >> share_log2, in_rows = row - (of_row << share_log2);
-    if (in_rows >= rows || of_row >= products) return;
-    GPUL__UNROLL_FOR (int j = 0; j < S::kSums; ++j) {
-        const int64_t w = column + j, m = turned ? w : first + in_rows, n = turned ? first + in_rows : w;
-        if (w >= columns) break;
-        gpul__gemm_finish(static_cast<T *>(p.C) + (product + of_row) * p.c_batch + m * p.c_row + n, tile.sum[j], p, m,
-                          n, bf16);
-    }
+    T *const c = static_cast<T *>(p.C) + (product + of_row) * p.c_batch + (first + in_rows) * (turned ? 1 : p.c_row);
+    const int64_t w_step = turned ? p.c_row : 1;
+    gpul__gemm_finish_all(tile.sum, c + column * w_step, w_step, column,
+                          in_rows < rows && of_row < products ? columns : 0, first + in_rows, turned, p, bf16);
 }
 
 /* ---- the kernel for few rows or few columns of 16 bits, on tensor cores ----
@@ -9531,11 +9593,11 @@ struct gpul__gemm_thin_mma {
         }
     }
 };
-/* Eight elements, `step` apart, of which `count` are there; zeros in place of others */
-static __device__ __forceinline__ gpul__raw gpul__gemm_thin_gather(const gpul__gemm_16 *from, int64_t step, int count) {
+/* Eight elements, of which `count` are there; zeros in place of others */
+static __device__ __forceinline__ gpul__raw gpul__gemm_thin_gather(const gpul__gemm_16 *from, int count) {
     gpul__pack<gpul__gemm_16, 8> pack;
     GPUL__UNROLL_FOR (int j = 0; j < 8; ++j)
-        pack.v[j] = j < count ? from[j * step] : gpul__gemm_16(); /* fault: matmul-narrow-edge */
+        pack.v[j] = j < count ? from[j] : gpul__gemm_16(); /* fault: matmul-narrow-edge */
     gpul__raw raw;
     memcpy(&raw, &pack, sizeof raw);
     return raw;
@@ -9631,23 +9693,42 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
         GPUL__UNROLL_NOT
         for (int turn = 0; turn < turns; ++turn) {
             gpul__raw raw[kVectors], factor;
-            if (turn >= easy && turn < hard) {
-                /* of the short operand, words of neighbours, or elements */
-                uint32_t word[8];
-                if (y_step == 1) {
-                    const T *const from = gpul__align_down(y);
-                    const gpul__raw low = gpul__load<4>(reinterpret_cast<const uint32_t *>(from)),
-                                    high = gpul__load<4>(reinterpret_cast<const uint32_t *>(from + 8));
-                    memcpy(word, &low, sizeof low);
-                    memcpy(word + 4, &high, sizeof high);
-                } else {
-                    GPUL__UNROLL_FOR (int j = 0; j < 8; ++j) word[j] = y[j * y_step].bits;
+            const bool inner = turn >= easy && turn < hard;
+            /* elsewhere, from the lane's first step on, it may have no vector, or parts of some */
+            const int there = inner ? 8 : left - turn * S::kTurn - t * 8, count = there < 8 ? there : 8,
+                      last = along_k || there >= 8 ? others : there - 1;
+            const bool dense = y_step == 1 && (inner || (there > 0 && of_y.begins(y) && of_y.ends(y)));
+            /* vectors `low` to below `high` are loaded whole, for the aligned words that hold them are inside */
+            int low = 0, high = last + 1;
+            if (!inner) {
+                gpul__fill(raw, gpul__raw());
+                const bool all =
+                    there > 0 && of_x.begins(x) && of_x.ends(x + last * apart); /* fault: matmul-narrow-ends */
+                if (gpul__rarely(!all)) {
+                    high = 0;
+                    GPUL__UNROLL_NOT
+                    for (int i = 0; i <= last; ++i) {
+                        low += !of_x.begins(x + i * apart);
+                        high += of_x.ends(x + i * apart);
+                    }
+                    if (low >= high) low = high = 0;
                 }
-                const T *from = x;
+            }
+            /* of the short operand, words of neighbours, or elements */
+            uint32_t word[8];
+            gpul__fetch<T, 8> fetch_y;
+            if (dense) {
+                fetch_y.load(y);
+            } else {
+                GPUL__UNROLL_FOR (int j = 0; j < 8; ++j) word[j] = j < count ? y[j * y_step].bits : 0u;
+            }
+            if (low < high) { /* in place of others, the first or the last of these */
+                const T *from = x + low * apart;
+                const auto on = [&](int i) { return i >= low && i + 1 < high ? apart : 0; };
                 if (aligned) {
                     GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i) {
                         if (i < present) raw[i] = gpul__load<4>(reinterpret_cast<const uint32_t *>(from));
-                        if (i < others) from += apart;
+                        from += on(i);
                     }
                     gpul__schedule_fence(v.plan.scale_only); /* 0 here */
                 } else {
@@ -9656,81 +9737,32 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
                         const T *again = from;
                         if (at >= present) break;
                         GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) {
-                            fetch[i].low = fetch[i].aligned(gpul__align_down(from));
-                            fetch[i].high = fetch[i].aligned(gpul__align_down(from) + 8);
-                            if (at + i < others) from += apart;
+                            fetch[i].load(from);
+                            from += on(at + i);
                         }
                         gpul__schedule_fence(v.plan.scale_only);
                         GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) {
                             raw[at + i] = fetch[i].get(again);
-                            if (at + i < others) again += apart;
+                            again += on(at + i);
                         }
                     }
                 }
-                if (y_step == 1) {
-                    gpul__fetch<T, 8> fetch;
-                    memcpy(&fetch.low, word, sizeof fetch.low);
-                    memcpy(&fetch.high, word + 4, sizeof fetch.high);
-                    factor = fetch.get(y);
-                } else {
-                    GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) factor.v[w] = word[2 * w] | word[2 * w + 1] << 16;
-                }
+            }
+            if (dense) {
+                factor = fetch_y.get(y);
             } else {
-                /* steps from the lane's first on: it may have no vector, or parts of some */
-                const int there = left - turn * S::kTurn - t * 8;
-                const int count = there < 8 ? there : 8, last = !along_k && there < 8 ? there - 1 : others;
-                factor = gpul__raw();
-                gpul__fill(raw, gpul__raw());
-                if (there > 0) {
-                    const bool dense = y_step == 1 && of_y.begins(y) && of_y.ends(y);
-                    gpul__fetch<T, 8> fetch_y;
-                    if (dense) fetch_y.load(y);
-                    else factor = gpul__gemm_thin_gather(y, y_step, count);
-                    /* vectors `low` to below `high` are loaded whole, for the aligned words that hold them are inside */
-                    int low = 0, high = last + 1;
-                    const bool all = of_x.begins(x) && of_x.ends(x + last * apart); /* fault: matmul-narrow-ends */
-                    if (gpul__rarely(!all)) {
-                        high = 0;
-                        GPUL__UNROLL_NOT
-                        for (int i = 0; i <= last; ++i) {
-                            low += !of_x.begins(x + i * apart);
-                            high += of_x.ends(x + i * apart);
-                        }
-                        if (low >= high) low = high = 0;
-                    }
-                    if (low < high) {
-                        /* in place of others, one of those */
-                        const auto address = [&](int i) {
-                            return x + (i < low ? low : i < high ? i : high - 1) * apart;
-                        };
-                        if (aligned) {
-                            GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i)
-                                if (i < present) raw[i] = gpul__load<4>(reinterpret_cast<const uint32_t *>(address(i)));
-                            gpul__schedule_fence(v.plan.scale_only); /* 0 here */
-                        } else {
-                            GPUL__UNROLL_FOR (int at = 0; at < kVectors; at += S::kFetched) {
-                                gpul__fetch<T, 8> fetch[S::kFetched];
-                                if (at >= present) break;
-                                GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) fetch[i].load(address(at + i));
-                                gpul__schedule_fence(v.plan.scale_only);
-                                GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i)
-                                    raw[at + i] = fetch[i].get(address(at + i));
-                            }
-                        }
-                    }
-                    GPUL__UNROLL_NOT
-                    for (int i = low > 0 ? 0 : high; i <= last; i = i + 1 == low ? high : i + 1) {
-                        const gpul__raw alone = gpul__gemm_thin_gather(x + i * apart, 1, along_k ? count : inside);
-                        GPUL__UNROLL_FOR (int j = 0; j < kVectors; ++j) raw[j] = j == i ? alone : raw[j];
-                    }
-                    if (count < 8) { /* along K, loads read on in the row or behind it */
-                        GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i)
-                            gpul__gemm_thin_mask(raw[i], along_k ? count : i < count ? 8 : 0);
-                    }
-                    if (dense) {
-                        factor = fetch_y.get(y);
-                        if (count < 8) gpul__gemm_thin_mask(factor, count);
-                    }
+                GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) factor.v[w] = word[2 * w] | word[2 * w + 1] << 16;
+            }
+            if (!inner) {
+                GPUL__UNROLL_NOT
+                for (int i = low > 0 ? 0 : high; i <= last; i = i + 1 == low ? high : i + 1) {
+                    const gpul__raw alone = gpul__gemm_thin_gather(x + i * apart, along_k ? count : inside);
+                    GPUL__UNROLL_FOR (int j = 0; j < kVectors; ++j) raw[j] = j == i ? alone : raw[j];
+                }
+                if (count < 8) { /* loads read on behind the end of K */
+                    GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i)
+                        gpul__gemm_thin_mask(raw[i], along_k ? count : i < count ? 8 : 0);
+                    gpul__gemm_thin_mask(factor, count);
                 }
             }
             x += S::kTurn * x_step;
@@ -9759,19 +9791,12 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
         add_chains(number);
         if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return; /* then the block has four warps */
         const int of_row = several ? number % S::kM / S::kOfProduct : 0, row = number % S::kM - of_row * S::kOfProduct;
-        GPUL__UNROLL_NOT
-        for (int j = 0; j < S::kSums; ++j) {
-            const int all_columns = number / S::kM * S::kSums + j, of_sum = all_columns >> share;
-            const bool mine = of_sum == of_row; /* fault: matmul-narrow-own */
-            const int64_t w = all_columns - (of_sum << share), m = turned ? w : first + row,
-                          n = turned ? first + row : w;
-            const float sum = tile.sum[0];
-            gpul__shift_left<1>(tile.sum);
-            tile.sum[S::kSums - 1] = 0;
-            if (w >= columns || row >= rows || of_row >= products || !mine) continue;
-            gpul__gemm_finish(static_cast<T *>(p.C) + (product + of_row) * p.c_batch + m * p.c_row + n, sum, p, m, n,
-                              bf16);
-        }
+        const int w = number / S::kM * S::kSums - (of_row << share); /* of its product */
+        T *const c = static_cast<T *>(p.C) + (product + of_row) * p.c_batch + (first + row) * (turned ? 1 : p.c_row);
+        const int64_t w_step = turned ? p.c_row : 1;
+        gpul__gemm_finish_all(tile.sum, c + w * w_step, w_step, w, row < rows && of_row < products ? columns : 0,
+                              first + row, turned, p, bf16);
+        gpul__gemm_zero(tile.sum);
     }
 }
 
@@ -10546,7 +10571,7 @@ struct gpul__tensor_work {
         const gpul__tensor_view &t = v.tensor;
         const bool together = plan.cluster_splits;
         const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n), tiles = tiles_m * tiles_n,
-                       high = uint32_t(plan.group_rows), shared = uint32_t(plan.cluster_m * plan.cluster_n);
+                       shared = uint32_t(plan.cluster_m * plan.cluster_n);
         item = split = 0;
         if (t.many) {
             item = gpul__quotient(index, t.of_product);
@@ -10556,10 +10581,9 @@ struct gpul__tensor_work {
         }
         const uint32_t in_product = index;
         if (together) split = place.rank;
-        const uint32_t group = gpul__quotient(in_product, t.of_group), in_group = in_product - group * high * tiles_n,
-                       rest = tiles_m - group * high, height = rest < high ? rest : high,
-                       tile_n = gpul__quotient(in_group, rest < high ? t.of_last_column : t.of_column);
-        m = ((group * high + in_group - tile_n * height) * uint32_t(plan.cluster_m) + place.m) * uint32_t(plan.tile_m);
+        uint32_t tile_m, tile_n;
+        gpul__gemm_find_tile(in_product, v, tile_m, tile_n);
+        m = (tile_m * uint32_t(plan.cluster_m) + place.m) * uint32_t(plan.tile_m);
         n = (tile_n * uint32_t(plan.cluster_n) + place.n) * uint32_t(plan.tile_n);
         tile = (item * tiles + in_product) * shared + (together ? 0 : place.rank);
         begin = int32_t(split) * t.part_slices;
@@ -11562,7 +11586,7 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0
          gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500), gpul__gemm_thin_tile_of<gpul__gemm_16>(1),
          gpul__gemm_tile_of<gpul__gemm_large_halves>(28, 9 / 256., 36, 6500, 900, 12),
          gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 64, 3, 2>>(13.5, 7 / 256., 12, 2250, 500, 14),
-         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 3, 4>>(6.25, 4 / 256., 7, 1300, 8, 7),
+         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 5, 4>>(6.25, 4 / 256., 7, 1300, 8, 7),
          gpul__gemm_thin_tile_of<gpul__gemm_16>(4), gpul__gemm_thin_mma_tile()},
         {gpul__gemm_tile_of<gpul__gemm_terms>(25, 0, 25, 2500, 900)}};
     return tiles[mma ? mma + 1 : dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
@@ -11786,7 +11810,7 @@ static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_prob
      * written at a time; but not where B, which all rows read, is more than L2 keeps beside C. */
     const bool kept = double(p->N) * double(p->K * element) <= 8388608;
     const int64_t at_once = int64_t(machine->sms) * tile.blocks_per_sm / across;
-    plan->group_rows = at_once >= 4 || !kept ? 8 : at_once >= 2 ? 2 : 1;
+    plan->group_rows = tile.short_k ? 1 : at_once >= 4 || !kept ? 8 : at_once >= 2 ? 2 : 1;
     /* no more than there are: then the tiles of a group have 32 bits */
     if (plan->group_rows > plan->tiles_m) plan->group_rows = plan->tiles_m > 1 ? int32_t(plan->tiles_m) : 1;
     if (plan->splits > 1) {
@@ -12047,11 +12071,9 @@ static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, c
     const int64_t element = gpul__bytes_of(p->dtype);
     int32_t vector[2];
     bool found = false;
-    for (int i = 0; i < 2; ++i) { /* no part of a vector is copied: sanitizers say that the rest was read, too */
-        const auto whole = [&](int32_t some) {
-            return x[i].dense * element % (2 * some) == 0 && gpul__gemm_aligned_rows(x[i], element, 2 * some);
-        };
-        vector[i] = whole(8) ? 8 : whole(2) ? 2 : 1; /* fault: matmul-mma-whole */
+    for (int i = 0; i < 2; ++i) { /* no part of two is copied: sanitizers say that the other was read, too */
+        const bool pairs = x[i].dense * element % 4 == 0 && gpul__gemm_aligned_rows(x[i], element, 4);
+        vector[i] = gpul__gemm_aligned_rows(x[i], element, 16) ? 8 : pairs ? 2 : 1; /* fault: matmul-mma-pairs */
     }
     for (int copied = 0; copied < (element == 2 ? 4 : 1); ++copied) {
         int64_t pitch[2], bytes[2];
@@ -12306,7 +12328,7 @@ static int32_t gpul__launch_plain(gpul__gemm_view &v, gpul_stream stream) {
     const uint32_t products =
         uint32_t(gpul_ceil_div(int64_t(gpul__batch_of(v.problem)), int64_t(v.plan.products_at_once)));
     const gpul__dynamic_shared shared(gpul__gemm_shared_bytes(tile, steps), tile.shared_bytes);
-    v.tensor.of_group = gpul__division_by(v.plan.tiles_n); /* of gpul__gemm_short_kernel: a row of tiles */
+    gpul__gemm_divide_tiles(&v);
     return gpul__launch_early(v.plan.device, tile.kernel, gpul__dim(uint32_t(tiles), products, uint32_t(v.plan.splits)),
                               gpul__dim(gpul__gemm_threads(tile, v.problem.K)), shared, stream, v);
 }
@@ -12473,7 +12495,7 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     const gpul__gemm_plan &plan = v.plan;
     gpul__tensor_view &t = v.tensor;
     const bool across_b = v.problem.dtype != GPUL_F32 && v.problem.b_row != 1; /* whole boxes of B's columns */
-    const int64_t tiles = plan.tiles_m * plan.tiles_n, last = plan.tiles_m % plan.group_rows;
+    const int64_t tiles = plan.tiles_m * plan.tiles_n;
     const int32_t below = plan.cluster_splits ? 1 : plan.cluster_m;
     t.log2_blocks = gpul__tensor_log2(plan.cluster);
     t.log2_below = gpul__tensor_log2(below);
@@ -12491,9 +12513,7 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     if (t.stages > gpul__tensor_stages) t.stages = gpul__tensor_stages;
     t.of_product = gpul__division_by(tiles * (plan.cluster_splits ? 1 : plan.splits));
     t.of_split = gpul__division_by(tiles);
-    t.of_group = gpul__division_by(plan.group_rows * plan.tiles_n);
-    t.of_column = gpul__division_by(plan.group_rows);
-    t.of_last_column = gpul__division_by(last);
+    gpul__gemm_divide_tiles(&v);
     t.alpha = float(v.problem.alpha);
     t.beta = float(v.problem.beta);
     t.work_tiles = uint32_t(tiles * (plan.cluster_splits ? 1 : plan.splits) * gpul__batch_of(v.problem));

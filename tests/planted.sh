@@ -456,6 +456,8 @@ plant matmul-fused test_matmul:test_chain instead 'c[l] += a[l / 2][s] * b[l % 2
 plant matmul-whole-groups test_matmul:test_plans expression 'x.dense' '0'
 plant matmul-nan test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-halves-ends test_matmul:test_tensor_cores expression 'length < kCount' 'false'
+plant matmul-halves-cut-off test_matmul:test_tensor_cores expression 'copy_each(to, from, length)' '(void)0'
+plant matmul-halves-each test_matmul:test_tensor_cores expression 'j < exist' 'true'
 plant matmul-halves-behind test_matmul:test_tensor_cores expression 'left < 1' 'left < kSlice'
 plant matmul-slices-behind test_matmul:test_small expression 'slices < 1' 'slices < 2'
 plant matmul-odd-ends test_matmul:test_tensor_cores instead 'held[i][j] = 0; exist = 8;'
@@ -473,7 +475,7 @@ plant matmul-short-bias test_batches:test_epilogue expression 'p.transposed' 'fa
 plant matmul-thin-back test_batches:test_in_turn without
 plant matmul-thin-slots test_matmul:test_chain expression 'of_term < term' 'false'
 plant matmul-short-k test_matmul:test_plans expression 'part > tile.short_k' 'true'
-plant matmul-mma-whole test_matmul:test_plans expression 'whole(8)' 'gpul__gemm_aligned_rows(x[i], 2, 16)'
+plant matmul-mma-pairs test_matmul:test_plans expression 'pairs ? 2 : 1' '2'
 plant matmul-mma-vector test_matmul:test_plans expression 'pitch[0] ? 8 : vector[0]' '8'
 plant matmul-nan-16 test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-await test_matmul:test_row_alone without
@@ -501,7 +503,7 @@ plant matmul-narrow-ends test_matmul:test_thin_end expression 'of_x.ends(x + las
 plant matmul-narrow-back test_batches:test_in_turn expression 'turns > 0 ? turns : 0' 'turns + 1'
 plant matmul-narrow-tree-late test_matmul:test_thin without
 plant matmul-narrow-products test_batches:test_small_products expression 'left_products < room' 'false'
-plant matmul-narrow-own test_batches:test_small_products expression 'of_sum == of_row' 'true'
+plant matmul-narrow-own test_batches:test_small_products expression 'w + j >= 0' 'true'
 plant matmul-at-once test_batches:test_plans expression 'batch >= products * 2 * sms' 'batch > 0'
 plant matmul-thin-products test_batches:test_small_products expression 'left_products < room' 'false'
 plant matmul-end-barrier test_matmul:test_tiles without

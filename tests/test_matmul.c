@@ -1359,10 +1359,10 @@ static int record(void) {
     return 0;
 }
 
-/* How many words of 16 bits, of which an element has `words`, are aligned in every row: 8, 2, or 1 */
+/* How many words of 16 bits, of which an element has `words`, are copied at a time: 8, or 2 of whole ones, or 1 */
 static int at_a_time(const void *data, int64_t steps, int64_t pitch, int64_t dense, int64_t words) {
-    const int64_t all = (int64_t)((uintptr_t)data / 2) | (steps | pitch | dense) * words;
-    return all % 8 == 0 ? 8 : all % 2 == 0 ? 2 : 1;
+    const int64_t all = (int64_t)((uintptr_t)data / 2) | (steps | pitch) * words;
+    return all % 8 == 0 ? 8 : (all | dense * words) % 2 == 0 ? 2 : 1;
 }
 /* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
@@ -1533,7 +1533,7 @@ static void test_plans(void) {
             held[plan.held]++;
         }
         if (narrow) good = good && plan.a_vector == 1 && plan.b_vector == 1 && !plan.a_pitch && !plan.b_pitch;
-        else if (plan.mma) { /* rows are aligned and have whole vectors, or copies' do */
+        else if (plan.mma) { /* rows are aligned, or copies' are */
             const int64_t pitch_a = p.a_col == 1 ? p.a_row : p.a_col, pitch_b = p.b_row == 1 ? p.b_col : p.b_row,
                           rows_a = p.a_col == 1 ? p.M : p.K, rows_b = p.b_row == 1 ? p.N : p.K,
                           dense_a = p.a_col == 1 ? p.K : p.M, dense_b = p.b_row == 1 ? p.K : p.N;
