@@ -9597,7 +9597,7 @@ struct gpul__gemm_thin_mma {
 static __device__ __forceinline__ gpul__raw gpul__gemm_thin_gather(const gpul__gemm_16 *from, int count) {
     gpul__pack<gpul__gemm_16, 8> pack;
     GPUL__UNROLL_FOR (int j = 0; j < 8; ++j)
-        pack.v[j] = j < count ? from[j] : gpul__gemm_16(); /* fault: matmul-narrow-edge */
+        pack.v[j] = j < count ? from[j] : gpul__gemm_16(); /* fault: matmul-narrow-alone */
     gpul__raw raw;
     memcpy(&raw, &pack, sizeof raw);
     return raw;
@@ -9720,7 +9720,8 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
             if (dense) {
                 fetch_y.load(y);
             } else {
-                GPUL__UNROLL_FOR (int j = 0; j < 8; ++j) word[j] = j < count ? y[j * y_step].bits : 0u;
+                GPUL__UNROLL_FOR (int j = 0; j < 8; ++j)
+                    word[j] = j < count ? y[j * y_step].bits : 0u; /* fault: matmul-narrow-edge */
             }
             if (low < high) { /* in place of others, the first or the last of these */
                 const T *from = x + low * apart;

@@ -191,6 +191,43 @@ static void test_thin_end(void) {
     }
 }
 
+/* A stack of matrices of ones, whose rows, or columns, begin at multiples of 16 bytes, with NaN between them; the memory
+ * ends with the last one. */
+static void padded_ones(gpul_array *a, gpul_array *memory, gpul_dtype t, int64_t count, int64_t rows, int64_t cols,
+                        int by_columns) {
+    const int64_t dense = by_columns ? rows : cols, lines = by_columns ? cols : rows, pitch = (dense + 7) / 8 * 8;
+    CHECK_OK(gpul_full(memory, t, gpul_1d((count * lines - 1) * pitch + dense), NAN, NULL));
+    *a = *memory;
+    a->owned = 0;
+    a->ndim = 3;
+    a->shape[0] = count;
+    a->shape[1] = rows;
+    a->shape[2] = cols;
+    a->strides[0] = lines * pitch;
+    a->strides[1] = by_columns ? 1 : pitch;
+    a->strides[2] = by_columns ? pitch : 1;
+    CHECK_OK(gpul_fill(a, 1, NULL));
+}
+/* What is between rows, and behind the last one, counts for nothing. */
+static void test_padded_ends(void) {
+    static const int64_t shapes[][4] = {
+        {1, 33, 17, 43}, {1, 70, 41, 130}, {3, 13, 9, 21}, {2, 5, 90, 77}, {1, 65, 9, 57}};
+    for (int k = 0; k < COUNT_OF(shapes) * 16; k++) {
+        const int64_t *const n = shapes[k / 16];
+        const gpul_dtype t = types[k % 4];
+        gpul_array A, B, C = GPUL_ZERO, of_A = GPUL_ZERO, of_B = GPUL_ZERO;
+        double least = 0, most = 0;
+        padded_ones(&A, &of_A, t, n[0], n[1], n[3], k / 4 % 2);
+        padded_ones(&B, &of_B, t, n[0], n[3], n[2], k / 8 % 2);
+        CHECK_OK(gpul_device_array(&C, t, gpul_3d(n[0], n[1], n[2]), NULL));
+        CHECK_OK(gpul_matmul(&C, &A, &B, NULL));
+        CHECK_OK(gpul_min(&least, &C, NULL));
+        CHECK_OK(gpul_max(&most, &C, NULL));
+        CHECK(least == (double)n[3] && most == (double)n[3]);
+        CHECK_OK(gpul_free_all(&of_A, &of_B, &C));
+    }
+}
+
 static void test_integers(void) { /* exact in every dtype: equal bits wanted, in any order of summation */
     for (int k = 0; k < 60; k++) {
         const gpul_dtype t = types[k % 4];
@@ -1864,6 +1901,7 @@ int main(int argc, char **argv) {
     RUN(test_short_k);
     RUN(test_thin);
     RUN(test_thin_end);
+    RUN(test_padded_ends);
     RUN(test_integers);
     RUN(test_nan);
     RUN(test_zeros);
