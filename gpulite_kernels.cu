@@ -9593,11 +9593,11 @@ struct gpul__gemm_thin_mma {
         }
     }
 };
-/* Eight elements, of which `count` are there; zeros in place of others */
-static __device__ __forceinline__ gpul__raw gpul__gemm_thin_gather(const gpul__gemm_16 *from, int count) {
+/* Eight elements, `step` apart, of which `count` are there; zeros in place of others */
+static __device__ __forceinline__ gpul__raw gpul__gemm_thin_gather(const gpul__gemm_16 *from, int64_t step, int count) {
     gpul__pack<gpul__gemm_16, 8> pack;
     GPUL__UNROLL_FOR (int j = 0; j < 8; ++j)
-        pack.v[j] = j < count ? from[j] : gpul__gemm_16(); /* fault: matmul-narrow-alone */
+        pack.v[j] = j < count ? from[j * step] : gpul__gemm_16(); /* fault: matmul-narrow-edge */
     gpul__raw raw;
     memcpy(&raw, &pack, sizeof raw);
     return raw;
@@ -9693,43 +9693,23 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
         GPUL__UNROLL_NOT
         for (int turn = 0; turn < turns; ++turn) {
             gpul__raw raw[kVectors], factor;
-            const bool inner = turn >= easy && turn < hard;
-            /* elsewhere, from the lane's first step on, it may have no vector, or parts of some */
-            const int there = inner ? 8 : left - turn * S::kTurn - t * 8, count = there < 8 ? there : 8,
-                      last = along_k || there >= 8 ? others : there - 1;
-            const bool dense = y_step == 1 && (inner || (there > 0 && of_y.begins(y) && of_y.ends(y)));
-            /* vectors `low` to below `high` are loaded whole, for the aligned words that hold them are inside */
-            int low = 0, high = last + 1;
-            if (!inner) {
-                gpul__fill(raw, gpul__raw());
-                const bool all =
-                    there > 0 && of_x.begins(x) && of_x.ends(x + last * apart); /* fault: matmul-narrow-ends */
-                if (gpul__rarely(!all)) {
-                    high = 0;
-                    GPUL__UNROLL_NOT
-                    for (int i = 0; i <= last; ++i) {
-                        low += !of_x.begins(x + i * apart);
-                        high += of_x.ends(x + i * apart);
-                    }
-                    if (low >= high) low = high = 0;
+            if (turn >= easy && turn < hard) {
+                /* of the short operand, words of neighbours, or elements */
+                uint32_t word[8];
+                if (y_step == 1) {
+                    const T *const from = gpul__align_down(y);
+                    const gpul__raw low = gpul__load<4>(reinterpret_cast<const uint32_t *>(from)),
+                                    high = gpul__load<4>(reinterpret_cast<const uint32_t *>(from + 8));
+                    memcpy(word, &low, sizeof low);
+                    memcpy(word + 4, &high, sizeof high);
+                } else {
+                    GPUL__UNROLL_FOR (int j = 0; j < 8; ++j) word[j] = y[j * y_step].bits;
                 }
-            }
-            /* of the short operand, words of neighbours, or elements */
-            uint32_t word[8];
-            gpul__fetch<T, 8> fetch_y;
-            if (dense) {
-                fetch_y.load(y);
-            } else {
-                GPUL__UNROLL_FOR (int j = 0; j < 8; ++j)
-                    word[j] = j < count ? y[j * y_step].bits : 0u; /* fault: matmul-narrow-edge */
-            }
-            if (low < high) { /* in place of others, the first or the last of these */
-                const T *from = x + low * apart;
-                const auto on = [&](int i) { return i >= low && i + 1 < high ? apart : 0; };
+                const T *from = x;
                 if (aligned) {
                     GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i) {
                         if (i < present) raw[i] = gpul__load<4>(reinterpret_cast<const uint32_t *>(from));
-                        from += on(i);
+                        if (i < others) from += apart;
                     }
                     gpul__schedule_fence(v.plan.scale_only); /* 0 here */
                 } else {
@@ -9738,32 +9718,79 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
                         const T *again = from;
                         if (at >= present) break;
                         GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) {
-                            fetch[i].load(from);
-                            from += on(at + i);
+                            fetch[i].low = fetch[i].aligned(gpul__align_down(from));
+                            fetch[i].high = fetch[i].aligned(gpul__align_down(from) + 8);
+                            if (at + i < others) from += apart;
                         }
                         gpul__schedule_fence(v.plan.scale_only);
                         GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) {
                             raw[at + i] = fetch[i].get(again);
-                            again += on(at + i);
+                            if (at + i < others) again += apart;
                         }
                     }
                 }
-            }
-            if (dense) {
-                factor = fetch_y.get(y);
-            } else {
-                GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) factor.v[w] = word[2 * w] | word[2 * w + 1] << 16;
-            }
-            if (!inner) {
-                GPUL__UNROLL_NOT
-                for (int i = low > 0 ? 0 : high; i <= last; i = i + 1 == low ? high : i + 1) {
-                    const gpul__raw alone = gpul__gemm_thin_gather(x + i * apart, along_k ? count : inside);
-                    GPUL__UNROLL_FOR (int j = 0; j < kVectors; ++j) raw[j] = j == i ? alone : raw[j];
+                if (y_step == 1) {
+                    gpul__fetch<T, 8> fetch;
+                    memcpy(&fetch.low, word, sizeof fetch.low);
+                    memcpy(&fetch.high, word + 4, sizeof fetch.high);
+                    factor = fetch.get(y);
+                } else {
+                    GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) factor.v[w] = word[2 * w] | word[2 * w + 1] << 16;
                 }
-                if (count < 8) { /* loads read on behind the end of K */
-                    GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i)
-                        gpul__gemm_thin_mask(raw[i], along_k ? count : i < count ? 8 : 0);
-                    gpul__gemm_thin_mask(factor, count);
+            } else {
+                /* steps from the lane's first on: it may have no vector, or parts of some */
+                const int there = left - turn * S::kTurn - t * 8;
+                const int count = there < 8 ? there : 8, last = !along_k && there < 8 ? there - 1 : others;
+                factor = gpul__raw();
+                gpul__fill(raw, gpul__raw());
+                if (there > 0) {
+                    const bool dense = y_step == 1 && of_y.begins(y) && of_y.ends(y);
+                    gpul__fetch<T, 8> fetch_y;
+                    if (dense) fetch_y.load(y);
+                    else factor = gpul__gemm_thin_gather(y, y_step, count);
+                    /* vectors `low` to below `high` are loaded whole, for the aligned words that hold them are inside */
+                    int low = 0, high = last + 1;
+                    const bool all = of_x.begins(x) && of_x.ends(x + last * apart); /* fault: matmul-narrow-ends */
+                    if (gpul__rarely(!all)) {
+                        high = 0;
+                        GPUL__UNROLL_NOT
+                        for (int i = 0; i <= last; ++i) {
+                            low += !of_x.begins(x + i * apart);
+                            high += of_x.ends(x + i * apart);
+                        }
+                        if (low >= high) low = high = 0;
+                    }
+                    if (low < high) { /* in place of others, the first or the last of those */
+                        const T *from = x + low * apart;
+                        GPUL__UNROLL_FOR (int at = 0; at < kVectors; at += S::kFetched) {
+                            gpul__fetch<T, 8> fetch[S::kFetched];
+                            const T *again = from;
+                            const auto on = [&](int i) { return i >= low && i + 1 < high ? apart : 0; };
+                            if (at >= present) break;
+                            GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) {
+                                fetch[i].load(from);
+                                from += on(at + i);
+                            }
+                            gpul__schedule_fence(v.plan.scale_only); /* 0 here */
+                            GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) {
+                                raw[at + i] = fetch[i].get(again);
+                                again += on(at + i);
+                            }
+                        }
+                    }
+                    GPUL__UNROLL_NOT
+                    for (int i = low > 0 ? 0 : high; i <= last; i = i + 1 == low ? high : i + 1) {
+                        const gpul__raw alone = gpul__gemm_thin_gather(x + i * apart, 1, along_k ? count : inside);
+                        GPUL__UNROLL_FOR (int j = 0; j < kVectors; ++j) raw[j] = j == i ? alone : raw[j];
+                    }
+                    if (count < 8) { /* along K, loads read on in the row or behind it */
+                        GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i)
+                            gpul__gemm_thin_mask(raw[i], along_k ? count : i < count ? 8 : 0);
+                    }
+                    if (dense) {
+                        factor = fetch_y.get(y);
+                        if (count < 8) gpul__gemm_thin_mask(factor, count);
+                    }
                 }
             }
             x += S::kTurn * x_step;
@@ -11586,8 +11613,8 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0
         {gpul__gemm_tile_of<gpul__gemm_fmas<gpul__gemm_16, 32, 32, 4, 4, 6, 4>>(17, 0, 51, 560, 150),
          gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500), gpul__gemm_thin_tile_of<gpul__gemm_16>(1),
          gpul__gemm_tile_of<gpul__gemm_large_halves>(28, 9 / 256., 36, 6500, 900, 12),
-         gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 64, 3, 2>>(13.5, 7 / 256., 12, 2250, 500, 14),
-         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 5, 4>>(6.25, 4 / 256., 7, 1300, 8, 7),
+         gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 64, 3, 2>>(13.5, 7 / 256., 20, 2250, 500, 14),
+         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 4, 4>>(6.25, 4 / 256., 14, 1300, 8, 7),
          gpul__gemm_thin_tile_of<gpul__gemm_16>(4), gpul__gemm_thin_mma_tile()},
         {gpul__gemm_tile_of<gpul__gemm_terms>(25, 0, 25, 2500, 900)}};
     return tiles[mma ? mma + 1 : dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
@@ -12286,7 +12313,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
         gpul__gemm_plan by_mma = *plan;
         /* Small products take less by mma, where a block has less to do before its first step and after its last. */
         const bool tiny = p->K < 128 && size < 262144; /* 2^18 */
-        const double most = tensor && !tiny ? gpul__tensor_plan(plan, p, machine) * 0.95 + 825 : 1e300;
+        const double most = tensor && !tiny ? gpul__tensor_plan(plan, p, machine) * 0.95 + 1200 : 1e300;
         if (machine->mma && gpul__mma_plan(&by_mma, p, machine, most)) *plan = by_mma;
     } else if (rounds) gpul__rounded_plan(plan, p, machine);
     else {

@@ -494,7 +494,6 @@ plant matmul-thin-tree-late test_matmul:test_thin without
 plant matmul-thin-edge test_matmul:test_thin expression 'j < exist' 'true'
 plant matmul-thin-rule test_matmul:test_plans expression 'p->K > 16' 'true'
 plant matmul-narrow-edge test_matmul:test_thin expression 'j < count' 'true'
-plant matmul-narrow-alone test_matmul:test_thin_end expression 'j < count' 'true'
 plant matmul-narrow-mask test_matmul:test_thin expression 'count * 2' '16'
 plant matmul-narrow-promote test_matmul:test_long_sums expression 'v.plan.term < S::kChunk' 'true'
 plant matmul-narrow-rows test_matmul:test_thin expression 'along_k' 'false'
