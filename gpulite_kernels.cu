@@ -7950,7 +7950,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
     __device__ __forceinline__ int form() const { return kTransposed ? vector : along_k; }
 
     /* copy(i, distance in shared memory, address, does it exist): for each access of a thread to a slice, of kCount
-     * elements; `left` steps of the slice are in K */
+     * elements; from the slice's first step on, `left` are in K */
     template <int kForm, int kCount, typename Copy> __device__ __forceinline__ void visit(int left, const Copy &copy) {
         enum {
             kEither = kTransposed && kForm == 0 && !kDown, /* accesses go down outer or along K */
@@ -7973,7 +7973,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
         }
         next += slice_stride;
     }
-    /* copies the slice at `next`, of which `left` steps are in K */
+    /* copies the slice at `next`, from whose first step on `left` are in K */
     template <int kForm> __device__ __forceinline__ void fetch(Compute *shared, int left) {
         enum { kCount = (kTransposed ? kForm : kForm / 2) ? int(kVector) : 1 };
         Compute *const to = shared + shared_at;
@@ -8597,7 +8597,7 @@ template <typename S> struct gpul__gemm_operands {
         kWholeTile = int(S::kM) * int(S::kPitch), /* the tile, at the end */
         kSharedBytes = (int(kRing) > int(kWholeTile) ? int(kRing) : int(kWholeTile)) * sizeof(Compute)
     };
-    /* the next slice of A, and then of B, of which `left` steps are in K */
+    /* the next slice of A, and then of B, from whose first step on `left` are in K */
     template <int kForm> __device__ __forceinline__ void fetch_a(Compute *stage, int left) {
         a.template fetch<kForm % 2 + kForm / 4 * 2>(stage, left);
     }
