@@ -7735,7 +7735,7 @@ static inline void gpul__gemm_divide_tiles(gpul__gemm_view *v) {
     const gpul__gemm_plan &plan = v->plan;
     v->tensor.of_group = gpul__division_by(plan.group_rows * plan.tiles_n);
     v->tensor.of_column = gpul__division_by(plan.group_rows);
-    v->tensor.of_last_column = gpul__division_by(plan.group_rows > 0 ? plan.tiles_m % plan.group_rows : 0);
+    v->tensor.of_last_column = gpul__division_by(plan.tiles_m % plan.group_rows);
 }
 
 /* ---- the last steps of an element: alpha, beta, bias, activation ---- */
