@@ -979,11 +979,11 @@ enum {
  * that reducing the matrix gives (a tree of fixed shape; over all axes, elements are taken in memory order). Sums of
  * f32, f16 and bf16 are accumulated in f64: |error| <= eps |S| + 2^-40 sum|x|. The variance joins those of small parts,
  * each about its own mean, and takes exact differences of integers: never negative, with a relative error of n 2^-50 at
- * most, whichever element comes first; of f64 elements 1e307 or more apart it may be NaN where it is infinite. min and
- * max propagate NaN; argmin and argmax return the first index (row-major over all axes) and take NaN for the extreme,
- * as NumPy does. Integer sums wrap in i64. Empty: sum 0, prod 1, mean and var NaN; min, max, argmin and argmax refuse
- * (SHAPE). NaN results are always the same quiet NaN. Errors: also ARGUMENT (op, axis), CUDA (an output of more than
- * 2^45 elements, which are broadcast). */
+ * most (of u8 2^-51), whichever element comes first; of f64 elements 1e307 or more apart it may be NaN where it is
+ * infinite. min and max propagate NaN; argmin and argmax return the first index (row-major over all axes) and take NaN
+ * for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0, prod 1, mean and var NaN; min, max, argmin and
+ * argmax refuse (SHAPE). NaN results are always the same quiet NaN. Errors: also ARGUMENT (op, axis), CUDA (an output of
+ * more than 2^45 elements, which are broadcast). */
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream);
 
 /* The dtype of a result: sum, prod, abs-sum, sum-sq: x's for floats, i64 for integers; min, max: x's; mean, var: x's
@@ -1476,6 +1476,7 @@ typedef struct gpul__machine {
     int32_t wgmma;       /* 1: its kernel for Hopper's tensor cores runs, */
     int32_t clusters[3]; /* in clusters of 2, 4 and 8 blocks, so many at a time */
     int32_t mma;         /* 1: its kernels for any tensor cores run; 2: and gain something for emulated f32 */
+    int32_t sm_90a;      /* 1: they are compiled for sm_90a, without those of what Hopper's are faster at */
 } gpul__machine;
 
 /* Elementwise over up to three inputs: the problem. Dimensions are merged where strides allow, innermost last. */

@@ -2823,7 +2823,7 @@ template <int kD> struct gpul__reduce_butterfly<1, kD> {
 };
 
 template <typename Op>
-static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Lane) > 8 ? 2 : 3)
     gpul__reduce_short(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
@@ -5047,11 +5047,13 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
 /* ---- plan ---- */
 
 /* Rows of a warp tile, which define the tree: 8 to 512, as few as give 384 block tiles at most; beyond, 128 or more, as
- * few as give 32768 block tiles at most. */
-static inline int64_t gpul__tile_rows(int64_t n, int32_t row) {
+ * few as give 32768 block tiles at most. Where any tree gives the same bits (exact), 4096 at most: the squares of 65536
+ * bytes, which a lane then has, add up in 32 bits. */
+static inline int64_t gpul__tile_rows(int64_t n, int32_t row, bool exact) {
     const int64_t rows = gpul_ceil_div(gpul_ceil_div(n, row), gpul__warps);
     const int64_t few = gpul_ceil_div(rows, 384), many = gpul_ceil_div(rows, 32768);
-    return few < 8 ? 8 : few <= 512 ? few : many < 128 ? 128 : many;
+    const int64_t most = exact && many > 4096 ? 4096 : many; /* fault: var-bytes-rows */
+    return few < 8 ? 8 : few <= 512 ? few : most < 128 ? 128 : most;
 }
 
 static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int64_t *strides, int64_t of) {
@@ -5348,7 +5350,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     const int64_t n = p->n, outputs = p->outputs, sms = machine->sms;
     const int32_t inner = p->outer_ndim - 1;
     memset(plan, 0, sizeof *plan);
-    plan->tile_rows = gpul__tile_rows(n, row);
+    plan->tile_rows = gpul__tile_rows(n, row, reducer->exact != 0);
     if (reducer->ordered && n <= plan->tile_rows * row) /* one warp tile: no more rows than all lanes need */
         plan->tile_rows = n > row ? gpul_ceil_div(n, row) : 1;
     const int64_t lane = reducer->ordered ? plan->tile_rows * vector : vector; /* from one lane to the next */
@@ -5547,8 +5549,18 @@ static __device__ __noinline__ void gpul__store_mean(void *out, int64_t i, gpul_
 }
 
 /* Kinds of sums: of values, of int64_t values in double, of magnitudes, of squares, of ones where an element is not
- * zero; products; and, added to a kind, the mean. 16-bit floats have sums of values alone, and means. */
-enum { gpul__plain, gpul__plain_int64, gpul__magnitude, gpul__square, gpul__nonzero, gpul__product, gpul__mean = 8 };
+ * zero; products; the variance of bytes; and, added to a kind, the mean. 16-bit floats have sums of values alone, and
+ * means. */
+enum {
+    gpul__plain,
+    gpul__plain_int64,
+    gpul__magnitude,
+    gpul__square,
+    gpul__nonzero,
+    gpul__product,
+    gpul__variance,
+    gpul__mean = 8
+};
 template <typename Op, typename T, typename A> struct gpul__sum_base : gpul__reduction<Op, T, A> {
     int32_t kind;
     bool mean;
@@ -5559,11 +5571,12 @@ template <typename Op, typename T, typename A> struct gpul__sum_base : gpul__red
     __device__ __forceinline__ int32_t chosen() const { return sizeof(T) == 2 ? int32_t(gpul__plain) : kind; }
     __device__ __forceinline__ A identity() const { return A(chosen() == gpul__product ? 1 : 0); }
     /* a b - 0 or a + b, which have the bits of one multiply-add: no branch */
-    __device__ __forceinline__ A combine(A a, A b) const {
+    template <typename V> __device__ __forceinline__ V combine(V a, V b) const {
         const bool product = chosen() == gpul__product;
-        return gpul__multiply_add(a, product ? b : A(1), product ? A(-0.0) : b);
+        return gpul__multiply_add(a, product ? b : V(1), product ? V(-0.0) : b);
     }
-    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
+    template <typename V>
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, V a, int64_t n) const {
         if (mean) gpul__store_mean(out, i, dtype, double(a), n);
         else gpul__store(out, i, dtype, a);
     }
@@ -5622,28 +5635,59 @@ template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typenam
         return mapped(acc, x, count);
     }
 };
-/* Sums of bytes, four to an instruction; a sum of magnitudes is a sum. */
-struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, int64_t> {
+/* The sum and, for the variance, the sum of squares: both are exact up to 2^46 elements. */
+struct gpul__byte_sums {
+    int64_t sum, squares;
+};
+/* sum of (x - q)^2 less r^2 / n, where q is the integer next to the mean, and r = sum - n q. The first is exact, and twice
+ * the second at least, for |r| is neither more than n / 2 nor than the first: so nothing cancels. */
+static __device__ __noinline__ void gpul__store_byte_variance(void *out, int64_t i, gpul_dtype dtype, gpul__byte_sums a,
+                                                              int64_t n) {
+    const int64_t q = n > 0 ? (2 * a.sum + n) / (2 * n) : 0, r = a.sum - n * q; /* fault: var-bytes-mean */
+    const double rest = double(r), about = double(a.squares - q * (a.sum + r));
+    const double all = fma(-__ddiv_rn(rest, double(n)), rest, about);
+    gpul__store_real(out, i, dtype, __ddiv_rn(all, double(n)));
+}
+/* Sums of bytes, four to an instruction; a sum of magnitudes is a sum. Of a variance, a lane has the sum of squares in
+ * its upper 32 bits: see gpul__tile_rows. */
+struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, gpul__byte_sums> {
     static constexpr int kExact = 1;
-    __device__ __forceinline__ int64_t fold(int64_t acc, const uint8_t *x, const gpul__none *, int count, int) const {
-        uint32_t word[4], sum = 0; /* of sixteen squares at most */
+    typedef int64_t Lane;
+    __device__ __forceinline__ Lane start() const { return kind == gpul__product; }
+    __device__ __forceinline__ Acc identity() const { return {start(), 0}; }
+    __device__ __forceinline__ Acc combine(Acc a, Acc b) const {
+        return {gpul__sum_base::combine(a.sum, b.sum), gpul__add(a.squares, b.squares)};
+    }
+    __device__ __forceinline__ Lane fold(Lane lane, const uint8_t *x, const gpul__none *, int count, int) const {
+        uint32_t word[4], sum = 0, squares = 0;
         memcpy(word, x, sizeof word);
         if (kind == gpul__product) {
             GPUL__UNROLL_NOT
             for (int k = 0; k < 16 && k < count; ++k) {
-                acc = gpul__mul(acc, int64_t(word[0] & 255));
+                lane = gpul__mul(lane, int64_t(word[0] & 255));
                 GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) word[w] = word[w] >> 8 | (w < 3 ? word[w + 1] << 24 : 0u);
             }
-            return acc;
+            return lane;
         }
         GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
-            uint32_t a = word[w] & ~gpul__missing_bytes(count, w);
+            uint32_t a = word[w] &= ~gpul__missing_bytes(count, w);
             const uint32_t b = kind == gpul__square ? a : 0x01010101u;
             /* 1 for each byte that is not zero: its top bit is set, or 127 more carry into it */
             if (kind == gpul__nonzero) a = ((((a & 0x7f7f7f7fu) + 0x7f7f7f7fu) | a) >> 7) & 0x01010101u;
             sum = __dp4a(a, b, sum);
         }
-        return gpul__add(acc, int64_t(sum));
+        if (kind == gpul__variance) {
+            GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) squares = __dp4a(word[w], word[w], squares); /* fault: var-bytes */
+        }
+        return gpul__add(lane, int64_t(uint64_t(squares) << 32 | sum));
+    }
+    __device__ __forceinline__ Acc finish(Lane lane, int64_t, int) const {
+        if (kind != gpul__variance) return {lane, 0};
+        return {int64_t(uint32_t(lane)), int64_t(uint64_t(lane) >> 32)};
+    }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, Acc a, int64_t n) const {
+        if (kind == gpul__variance) gpul__store_byte_variance(out, i, dtype, a, n);
+        else gpul__sum_base::store(out, i, dtype, a.sum, n);
     }
 };
 template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double, T> {
@@ -5731,27 +5775,17 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
         return gpul__moments_merge(a, b);
     }
     __device__ __forceinline__ Lane fold(Lane lane, const T *x, const gpul__none *, int count, int) const {
-        /* four elements at a time: sixteen differences have no registers */
-        constexpr int kN = 16 / sizeof(T), kEight = 8 * kN, kSome = kN < 4 ? kN : 4;
-        uint32_t words[4];
-        double d[kSome];
-        if (sizeof(T) < 4) memcpy(words, x, sizeof words);
-        const auto differences = [&](int there) {
-            T bytes[kSome];
-            if (sizeof(T) < 4) memcpy(bytes, words, sizeof bytes);
-            const T *const some = sizeof(T) < 4 ? bytes : x;
-            /* One branch for all of them: a choice element by element converts each twice. A choice of elements, not of
-             * places: an array whose index is not known goes through memory. */
-            if (std::is_same<T, U>::value || !takes_second) {
-                GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k)
-                    d[k] = gpul__difference(k < there ? some[k] : some[0], first);
-            } else {
-                const U other = gpul__bits<U>(first);
-                GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k)
-                    d[k] = gpul__difference(gpul__bits<U>(k < there ? some[k] : some[0]), other); /* fault: var-int64 */
-            }
-        };
-        differences(count);
+        constexpr int kN = 16 / sizeof(T), kEight = 8 * kN;
+        double d[kN];
+        /* One branch for all of them: a choice element by element converts each twice. A choice of elements, not of
+         * places: an array whose index is not known goes through memory. */
+        if (!takes_second) {
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) d[k] = gpul__difference(k < count ? x[k] : x[0], first);
+        } else {
+            const U other = gpul__bits<U>(first);
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k)
+                d[k] = gpul__difference(gpul__bits<U>(k < count ? x[k] : x[0]), other); /* fault: var-int64 */
+        }
         if (lane.vectors == 0) { /* the middle of the first two */
             lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
         } else if (lane.vectors % 8 == 0) { /* a group is complete: merged, as in gpul__moments_merge */
@@ -5769,18 +5803,11 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             lane.sum = lane.sum_squares = 0; /* fault: var-sums-kept */
             lane.count = 0;
         }
-        GPUL__UNROLL_NOT
-        for (int at = 0;;) {
-            GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k) {
-                const double difference = __dsub_rn(d[k], lane.pivot);
-                if (at + k >= count) continue;
-                lane.sum = __dadd_rn(lane.sum, difference);
-                lane.sum_squares = fma(difference, difference, lane.sum_squares);
-            }
-            at += kSome;
-            if (at >= kN) break;
-            gpul__shift_left<1>(words); /* fault: var-bytes */
-            differences(kSome);
+        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
+            const double difference = __dsub_rn(d[k], lane.pivot);
+            if (k >= count) continue;
+            lane.sum = __dadd_rn(lane.sum, difference);
+            lane.sum_squares = fma(difference, difference, lane.sum_squares);
         }
         lane.count += count < kN ? count : kN; /* fault: var-count */
         ++lane.vectors;
@@ -5976,7 +6003,6 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
     typedef gpul__argmin<uint8_t> Arg1;
     typedef gpul__var<float, int32_t> Var4;
     typedef gpul__var<double, int64_t> Var8;
-    typedef gpul__var<uint8_t, uint8_t> Var1;
     enum {
         kPlain = gpul__plain,
         kMean = int(gpul__mean) + int(gpul__plain),
@@ -5992,7 +6018,8 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
         {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__square)},
         {GPUL__FIRST(Sum4, kMean), GPUL__FIRST(Sum8, kMean), GPUL__SECOND(Sum4, kMean), GPUL__FIRST(Sum8, kInt64),
          GPUL__FIRST(gpul__bytes, kMean), GPUL__BOTH(Sum2, kMean)},
-        {GPUL__TYPES(Var4, Var8, Var1, 0)},
+        {GPUL__FIRST(Var4, 0), GPUL__FIRST(Var8, 0), GPUL__SECOND(Var4, 0), GPUL__SECOND(Var8, 0),
+         GPUL__FIRST(gpul__bytes, gpul__variance)},
         {GPUL__TYPES(Arg4, Arg8, Arg1, 0)},
         {GPUL__TYPES(Arg4, Arg8, Arg1, 1)},
         {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__nonzero)},
@@ -7597,7 +7624,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
 #ifdef GPULITE_NO_MATMUL
 
 extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
-    machine->wgmma = machine->mma = 0;
+    machine->wgmma = machine->mma = machine->sm_90a = 0;
     return 0;
 }
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *, const gpul__gemm_problem *, const gpul__machine *) { return 0; }
@@ -8916,8 +8943,8 @@ template <typename S>
 static __device__ __forceinline__ void gpul__gemm_promote_sums(std::false_type, S &, typename S::Compute *, bool,
                                                                bool) {}
 
-/* Where this file is compiled for tensor cores, all 16-bit products but short ones are theirs: of the kernels of 16-bit
- * types without them, one only scales C, and the other is empty. See gpul__make_gemm_plan. */
+/* Where this file is compiled for tensor cores, all 16-bit products but short ones are theirs: the other kernels of
+ * 16-bit types are empty. See gpul__make_gemm_plan. */
 template <typename S> struct gpul__gemm_multiplies {
 #ifdef GPUL__COPIES_ASYNC
     static constexpr bool value = S::kTensor != 0 || sizeof(typename S::T) != 2;
@@ -8937,8 +8964,9 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
 #if defined(__CUDA_ARCH__) && !defined(GPUL__COPIES_ASYNC)
     if (S::kTensor) return; /* never launched there: see gpul__find_tensor_cores */
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL) && defined(GPUL__HOPPER)
-    if (S::kTensor == 2) return; /* nor this where wgmma emulates f32 */
+    if (!S::kOdd) return; /* nor these, since wgmma takes what is large: see gpul__gemm_best_tile */
 #endif
+    if (!gpul__gemm_multiplies<S>::value) return;
 
     uint32_t tile_m, tile_n;
     gpul__gemm_find_tile(blockIdx.x, v, tile_m, tile_n);
@@ -8950,7 +8978,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     tile.begin();
     gpul__await(); /* fault: matmul-await */
     if (!gpul__gemm_chosen(v.choice)) return;
-    if (gpul__gemm_multiplies<S>::value && !plan.scale_only) {
+    if (!plan.scale_only) {
         gpul__gemm_operands<S> operands;
         const bool both = plan.a_vector && plan.b_vector;
         const bool odd = S::kForms == 2 && (plan.a_vector == 1 || plan.b_vector == 1); /* see gpul__gemm_pairs */
@@ -11508,7 +11536,7 @@ struct gpul__gemm_tile {
     int32_t short_k;               /* 0, or gpul__gemm_short_kernel, and the most steps of K */
     int32_t thin;                  /* 0, or gpul__gemm_thin_kernel: see gpul__gemm_thin_tile_of */
     bool tensor;                   /* by mma: of 16-bit types; */
-    bool odd;                      /* and of those that begin anywhere */
+    bool odd;                      /* and of those that begin anywhere; if not, left out for sm_90a */
     bool ends;                     /* takes a bias and an activation */
 };
 template <typename S>
@@ -11593,12 +11621,11 @@ static inline int32_t gpul__gemm_shared_bytes(const gpul__gemm_tile &tile, int64
 }
 typedef gpul__gemm_halves<128, 128, 64, 64, 32, 2, 3> gpul__gemm_large_halves;
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
-enum { gpul__gemm_tile_count = 9 };
+enum { gpul__gemm_tile_count = 8 };
 /* mma: as in gpul__gemm_plan; TF32 has those of 16 bits, emulated f32 its own. */
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0) {
     static const gpul__gemm_tile tiles[4][gpul__gemm_tile_count] = {
         {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(285, 9 / 256., 288, 11750, 0),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(71, 9 / 256., 93, 2750, 700),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 64, 8, 8, 6, 4>>(35, 9 / 256., 98, 1500, 600),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 32, 32, 4, 4, 6, 4>>(12.5, 9 / 256., 38, 560, 150),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(13.5, 9 / 256., 39, 560, 110),
@@ -11694,15 +11721,16 @@ static inline int32_t gpul__gemm_singles(const gpul__gemm_plan *plan, gpul_dtype
     if (plan->mma) return vector == 8 ? 0 : vector == 2 ? 1 : 5;
     return vector && (!along_k || dtype == GPUL_F64) ? 0 : along_k ? 2 : 1;
 }
-/* The tile that takes least, and how many cycles. shared_bytes: what a block may have. */
+/* The tile that takes least, and how many cycles. */
 static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *plan, const gpul__gemm_problem *p,
-                                    int64_t part, int64_t sms, int64_t shared_bytes) {
+                                    int64_t part, const gpul__machine *machine) {
+    const int64_t sms = machine->sms, shared_bytes = machine->shared_optin > 49152 ? machine->shared_optin : 49152;
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype, plan->mma);
     const int32_t of_a = gpul__gemm_singles(plan, p->dtype, p->a_col == 1, plan->a_vector),
                   of_b = gpul__gemm_singles(plan, p->dtype, p->b_row == 1, plan->b_vector);
     /* 16-bit types take the kernel for short K wherever it can: see gpul__gemm_multiplies */
     const bool short_alone =
-        gpul__bytes_of(p->dtype) == 2 && !plan->mma && part > 0 && part <= int(gpul__gemm_short<gpul__gemm_16>::kSteps);
+        gpul__bytes_of(p->dtype) == 2 && !plan->mma && part <= int(gpul__gemm_short<gpul__gemm_16>::kSteps);
     const bool plain = !p->bias && !p->activation;
     const int64_t long_side = p->M > p->N ? p->M : p->N;
     double least = 1e300;
@@ -11717,7 +11745,7 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
         if ((plan->term < p->K && !tile.add) || tile.tensor != (plan->mma != 0)) continue;
         if ((tile.thin != 0) != gpul__gemm_is_thin(p, plan->mma != 0)) continue;
         if (tile.thin > 1 && long_side > 2 * tile.m) continue; /* blocks would read the short operand over again */
-        if (plan->mma && !tile.odd && (plan->a_vector == 1 || plan->b_vector == 1)) continue;
+        if (!tile.odd && (plan->a_vector == 1 || plan->b_vector == 1 || machine->sm_90a)) continue;
         if (!plain && !tile.ends) continue;                             /* fault: matmul-short-ends */
         if (tile.short_k ? part > tile.short_k : short_alone) continue; /* fault: matmul-short-k */
         if (gpul__gemm_shared_bytes(tile, part) > shared_bytes) continue;
@@ -11806,8 +11834,7 @@ static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_prob
         const int64_t steps = /* by mma, whole slices of 16-bit elements */
             of->mma ? gpul__round_up(of->part * (element / 2), 64) : of->part;
         double time;
-        of->tile = gpul__gemm_best_tile(&time, of, p, of->scale_only ? 0 : steps, machine->sms,
-                                        machine->shared_optin > 49152 ? machine->shared_optin : 49152);
+        of->tile = gpul__gemm_best_tile(&time, of, p, of->scale_only ? 0 : steps, machine);
         return time;
     };
     plan->term = plan->part;
@@ -12678,10 +12705,10 @@ static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem
  * Found out once a device, of the first 64. */
 extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
     static std::atomic<uint64_t>
-        known[64]; /* 0: not yet; bits 0 to 3: known, wgmma, mma (two); then 16 for each size of clusters */
+        known[64]; /* 0: not yet; bits 0 to 4: known, wgmma, mma (two), sm_90a; then 16 for each size of clusters */
     const int32_t device = machine->device;
     const bool kept = device >= 0 && device < 64;
-    machine->wgmma = machine->mma = 0; /* where this fails */
+    machine->wgmma = machine->mma = machine->sm_90a = 0; /* where this fails */
     uint64_t answer = kept ? known[device].load(std::memory_order_relaxed) : 0;
     if (answer == 0) {
         cudaFuncAttributes attributes;
@@ -12699,7 +12726,7 @@ extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
         if (!status) status = gpul__find_encoder(&encoder);
         if (status) return status;
         const bool compiled = attributes.maxThreadsPerBlock >= gpul__tensor_threads; /* for sm_90a */
-        if (compiled) answer = 1 | 4; /* f32 is emulated by wgmma alone: gpul__gemm_terms is left out */
+        if (compiled) answer = 1 | 4 | 16; /* f32 is emulated by wgmma alone */
         if (compiled && encoder) {
             answer |= 2;
             for (int32_t i = 0; i < 3 && !status; ++i) {
@@ -12714,6 +12741,7 @@ extern "C" int32_t gpul__find_tensor_cores(gpul__machine *machine) {
     }
     machine->wgmma = int32_t(answer >> 1 & 1);
     machine->mma = int32_t(answer >> 2 & 3);
+    machine->sm_90a = int32_t(answer >> 4 & 1);
     for (int32_t i = 0; i < 3; ++i) machine->clusters[i] = int32_t(answer >> (16 + 16 * i) & 0xffff);
     return 0;
 }

@@ -1404,7 +1404,7 @@ static int at_a_time(const void *data, int64_t steps, int64_t pitch, int64_t den
 /* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
-    long split = 0, in_turn[3] = {0, 0, 0}, tiles_seen[9] = {0, 0, 0, 0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[2][9],
+    long split = 0, in_turn[3] = {0, 0, 0}, tiles_seen[8] = {0, 0, 0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[2][9],
          shapes[4][4], copied = 0, gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0}, by_mma[3][4],
          tf32[2] = {0, 0};
     memset(tensor_seen, 0, sizeof tensor_seen);
@@ -1423,6 +1423,7 @@ static void test_plans(void) {
         machine.shared_optin = rng_below(2) ? 49152 : 232448;
         machine.wgmma = (int32_t)rng_below(2);
         machine.mma = machine.wgmma || rng_below(2);
+        machine.sm_90a = machine.wgmma;
         random_clusters(&machine);
         random_problem(&p, t);
         if (t == GPUL_F32 && machine.mma && p.M > 0 && p.N > 0)
@@ -1433,7 +1434,7 @@ static void test_plans(void) {
         memset(&again, 0x55, sizeof again);
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&again, &p, &machine) == 1;
         good = good && memcmp(&plan, &again, sizeof plan) == 0;
-        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 2 : 9) && plan.splits >= 1 && plan.splits <= 256;
+        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 2 : 8) && plan.splits >= 1 && plan.splits <= 256;
         good = good && (plan.tensor || (plan.group_rows >= 1 && plan.group_rows <= 8 &&
                                         (plan.group_rows == 1 || plan.group_rows <= plan.tiles_m)));
         if (good && plan.tensor) {
@@ -1465,17 +1466,17 @@ static void test_plans(void) {
         gpul__plan_gemm(&again, &other, &machine);
         good = good && again.term == plan.term;
         if (plan.tensor) { /* Hopper's bits are the same without wgmma */
-            machine.wgmma = 0;
+            machine.wgmma = machine.sm_90a = 0;
             gpul__plan_gemm(&again, &other, &machine);
             good = good && again.mma && again.term == plan.term;
         }
         split += plan.splits > 1;
         /* C, in tiles */
         {
-            static const int64_t high[3][9] = {{128, 128, 64, 32, 64, 16, 0, 64, 16},
+            static const int64_t high[3][8] = {{128, 64, 32, 64, 16, 0, 64, 16},
                                                {128, 64, 32, 0, 32, 8},
                                                {32, 0, 128, 128, 64, 32, 32, 64}},
-                                 wide[3][9] = {{256, 64, 64, 32, 16, 64, 128, 4, 4},
+                                 wide[3][8] = {{256, 64, 32, 16, 64, 128, 4, 4},
                                                {128, 64, 32, 64, 4, 4},
                                                {32, 128, 4, 128, 64, 32, 4, 8}};
             const int dtype = size == 2 || plan.mma ? 2
@@ -1492,7 +1493,7 @@ static void test_plans(void) {
             good = good && (plan.mma ? plan.tile >= 3 && plan.tile != 6 && plan.tile < 8
                                      : plan.tensor || size != 2 || plan.tile < 3 || plan.tile == 6);
             /* kernels for tensor cores have 16-bit types multiplied by no other ones, but for short K and few rows */
-            good = good && (size != 2 || plan.tile != 0 || plan.tensor || plan.scale_only || p.M == 0 || p.N == 0 ||
+            good = good && (size != 2 || plan.tile != 0 || plan.tensor || p.M == 0 || p.N == 0 ||
                             !(machine.mma || machine.wgmma));
             if (!plan.tensor) good = good && (other_one == (narrow ? 8 : 4)) == few;
             good = good && (!short_k || (m % 32 == 0 && m >= 32 && m <= 512 &&
@@ -1578,8 +1579,8 @@ static void test_plans(void) {
                       vector_b = at_a_time(p.B, p.b_steps, rows_b == 1 ? 0 : pitch_b, dense_b, size / 2);
             good = good && plan.a_vector == (plan.a_pitch ? 8 : vector_a);
             good = good && plan.b_vector == (plan.b_pitch ? 8 : vector_b);
-            good =
-                good && (plan.tile > 3 || (plan.a_vector > 1 && plan.b_vector > 1)); /* the largest takes none else */
+            /* the largest takes none else, and Hopper's tensor cores take its products */
+            good = good && (plan.tile > 3 || (plan.a_vector > 1 && plan.b_vector > 1 && !machine.sm_90a));
             good = good && (!plan.a_pitch || (vector_a < 8 && plan.a_pitch % 8 == 0 && plan.a_pitch >= dense_a));
             good = good && (!plan.b_pitch || (vector_b < 8 && plan.b_pitch % 8 == 0 && plan.b_pitch >= dense_b));
             if (plan.a_pitch || plan.b_pitch)
@@ -1614,7 +1615,7 @@ static void test_plans(void) {
     for (int i = 0; i < 3; i++) CHECK(in_turn[i] > 10); /* without tensor cores, by mma, by wgmma */
     for (int i = 0; i < 3; i++) CHECK(by_mma[i][0] > 100 && by_mma[i][2] > 100);
     CHECK(by_mma[2][1] > 100 && tf32[0] > 100 && tf32[1] > 100);
-    for (int i = 0; i < 9; i++) CHECK(tiles_seen[i] > 100);
+    for (int i = 0; i < 8; i++) CHECK(tiles_seen[i] > 100);
     CHECK(copied > 1000 && gathered > 1000 && mixed > 100 && together > 100 && held[1] > 100 && held[2] > 100);
     for (int i = 0; i < 2; i++)
         for (int w = 1; w <= 8; w++) CHECK(tensor_seen[i][w] > 100);
