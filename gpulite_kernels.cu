@@ -7861,13 +7861,15 @@ static __device__ __forceinline__ void gpul__gemm_finish(T *c, T old, Compute su
     gpul__gemm_narrow(&result, value[0], bf16);
     *c = result;
 }
-/* The last steps of a thread's sums: of column w of C and the next ones, of which those from 0 to `columns` are there;
- * or, turned, of rows. c: where w is, `step` from the next. line: the row, or turned, the column. All of C is read before
- * any is written, so that reads overlap. */
+/* The last steps of a thread's sums: in row `line` of a product of the stack, of column w of C and the next ones, of
+ * which those from 0 to `columns` are there; or, turned, of rows, in a column. All of C is read before any is written, so
+ * that reads overlap. */
 template <typename T, typename Compute, int kSums>
-static __device__ __forceinline__ void gpul__gemm_finish_all(Compute (&sum)[kSums], T *c, int64_t step, int w,
-                                                             int columns, int64_t line, bool turned,
+static __device__ __forceinline__ void gpul__gemm_finish_all(Compute (&sum)[kSums], int64_t product, int64_t line,
+                                                             int w, int columns, bool turned,
                                                              const gpul__gemm_problem &p, bool bf16) {
+    const int64_t step = turned ? p.c_row : 1;
+    T *c = static_cast<T *>(p.C) + product * p.c_batch + line * (turned ? 1 : p.c_row) + w * step;
     const auto there = [&](int j) { return w + j >= 0 && w + j < columns; }; /* fault: matmul-narrow-own */
     T old[kSums] = {};
     if (p.beta != 0) {
@@ -7890,8 +7892,8 @@ struct gpul__gemm_side {
     const void *data;
     int64_t extent, stride_outer, stride_k, batch; /* rows; from row to row, along K, from product to product */
 };
-template <bool kB> static __device__ __forceinline__ gpul__gemm_side gpul__gemm_side_of(const gpul__gemm_problem &p) {
-    if (kB) return {p.B, p.N, p.b_col, p.b_row, p.b_batch};
+static __device__ __forceinline__ gpul__gemm_side gpul__gemm_side_of(const gpul__gemm_problem &p, bool b) {
+    if (b) return {p.B, p.N, p.b_col, p.b_row, p.b_batch};
     return {p.A, p.M, p.a_row, p.a_col, p.a_batch};
 }
 
@@ -8994,8 +8996,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
                           done = turn * most, from = begin + done, left = length - done;
             last = !promotes || left <= most; /* fault: matmul-in-turn-sum */
             const int64_t chunk = last ? left : most;
-            operands.a.begin(gpul__gemm_side_of<false>(p), p, first_m, from, a_vector);
-            operands.b.begin(gpul__gemm_side_of<true>(p), p, first_n, from, b_vector);
+            operands.a.begin(gpul__gemm_side_of(p, false), p, first_m, from, a_vector);
+            operands.b.begin(gpul__gemm_side_of(p, true), p, first_n, from, b_vector);
             tile.place(operands.a, operands.b, v);
             const int form = operands.a.form() + 2 * operands.b.form() + (S::kForms > 4 && both ? 4 : 0);
             gpul__gemm_mainloop_of<S, S::kForms - 1>(odd ? 1 : form, tile, operands, shared, chunk);
@@ -9124,7 +9126,7 @@ template <typename S> static __device__ __forceinline__ int64_t gpul__gemm_short
     return (end < v.problem.N ? end : v.problem.N) - cols;
 }
 /* Adds the bias, and takes the activation, of rows from row m of C on and of a lane's columns. GELU is long: a short
- * loop over four elements, in which the others move up. */
+ * loop over four elements, in which the others move up. ReLU takes less than that. */
 template <typename S, int kCols>
 static __device__ __forceinline__ void gpul__gemm_finish_short(typename S::Compute (&value)[S::kRead][kCols],
                                                                const gpul__gemm_problem &p, int64_t m, int64_t n,
@@ -9146,11 +9148,14 @@ static __device__ __forceinline__ void gpul__gemm_finish_short(typename S::Compu
         }
     }
     enum { kAll = int(S::kRead) * kCols };
+    if (p.activation == GPUL_ACTIVATION_RELU) {
+        GPUL__UNROLL_FOR (int i = 0; i < kAll; ++i)
+            value[i / kCols][i % kCols] = gpul__gemm_relu(value[i / kCols][i % kCols]); /* fault: matmul-short-relu */
+    }
     GPUL__UNROLL_NOT
-    for (int left = p.activation ? int(kAll) : 0; left > 0; left -= 4) {
+    for (int left = p.activation == GPUL_ACTIVATION_GELU ? int(kAll) : 0; left > 0; left -= 4) {
         Compute four[4];
-        GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) four[i] = value[i / kCols][i % kCols];
-        gpul__gemm_activate(four, p);
+        GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) four[i] = gpul__gemm_gelu(value[i / kCols][i % kCols]);
         GPUL__UNROLL_FOR (int i = 4; i < kAll; ++i)
             value[(i - 4) / kCols][(i - 4) % kCols] = value[i / kCols][i % kCols];
         GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) value[(kAll - 4 + i) / kCols][(kAll - 4 + i) % kCols] = four[i];
@@ -9388,22 +9393,19 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     const int room = v.plan.products_at_once, product = int(blockIdx.y) * room,
               left_products = (p.batch > 1 ? int(p.batch) : 1) - product,
               products = left_products < room ? left_products : room, /* fault: matmul-thin-products */
-        share_log2 = lanes_log2 +
-                     (kWide == 8 ? 3
-                      : kWide == 4 ? 2
-                                   : 1) +
-                     1 - __ffs(room);
+        share_log2 = __ffs(wide) - __ffs(room);                       /* of rows, the logarithm of a product's share */
     const bool several = room > 1;
-    const int64_t extent = turned ? p.N : p.M, first = int64_t(blockIdx.x) * wide,
-                  begin = int64_t(blockIdx.z) * v.plan.part, term = v.plan.term;
+    const gpul__gemm_side side_x = gpul__gemm_side_of(p, turned), side_y = gpul__gemm_side_of(p, !turned);
+    const int64_t x_stride = side_x.stride_outer, x_step = side_x.stride_k, x_batch = side_x.batch,
+                  y_stride = side_y.stride_outer, y_step = side_y.stride_k, y_batch = side_y.batch;
+    const int64_t extent = side_x.extent, first = int64_t(blockIdx.x) * wide, begin = int64_t(blockIdx.z) * v.plan.part,
+                  term = v.plan.term;
     const int64_t length = p.K - begin < v.plan.part ? p.K - begin : v.plan.part; /* the split of this block */
-    const int rows = extent - first < wide ? int(extent - first) : wide, columns = int(turned ? p.M : p.N);
-    const T *const a = static_cast<const T *>(p.A) + product * p.a_batch;
-    const T *const b = static_cast<const T *>(p.B) + product * p.b_batch;
-    const T *const x = turned ? b : a, *const y = (turned ? a : b) + begin * (turned ? p.a_col : p.b_row);
-    const int64_t x_stride = turned ? p.b_col : p.a_row, x_step = turned ? p.b_row : p.a_col,
-                  y_stride = turned ? p.a_row : p.b_col, y_step = turned ? p.a_col : p.b_row,
-                  x_batch = turned ? p.b_batch : p.a_batch, y_batch = turned ? p.a_batch : p.b_batch;
+    const int rows = extent - first < wide ? int(extent - first) : wide, columns = int(side_y.extent);
+    const T *const x = static_cast<const T *>(side_x.data) + product * x_batch, *const y = static_cast<const T *>(
+                                                                                               side_y.data) +
+                                                                                           product * y_batch +
+                                                                                           begin * y_step;
     gpul__extent memory;
     memory.set(x, (products - 1) * x_batch + (extent - 1) * x_stride + (p.K - 1) * x_step + 1, sizeof(T));
     const bool along_k = x_step == 1;
@@ -9530,10 +9532,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     }
     if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     const int of_row = row >> share_log2, in_rows = row - (of_row << share_log2);
-    T *const c = static_cast<T *>(p.C) + (product + of_row) * p.c_batch + (first + in_rows) * (turned ? 1 : p.c_row);
-    const int64_t w_step = turned ? p.c_row : 1;
-    gpul__gemm_finish_all(tile.sum, c + column * w_step, w_step, column,
-                          in_rows < rows && of_row < products ? columns : 0, first + in_rows, turned, p, bf16);
+    gpul__gemm_finish_all<T>(tile.sum, product + of_row, first + in_rows, column,
+                             in_rows < rows && of_row < products ? columns : 0, turned, p, bf16);
 }
 
 /* ---- the kernel for few rows or few columns of 16 bits, on tensor cores ----
@@ -9653,17 +9653,16 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
               left_products = (p.batch > 1 ? int(p.batch) : 1) - product,
               products = left_products < room ? left_products : room, /* fault: matmul-narrow-products */
         last_product = products - 1;
-    const int64_t extent = turned ? p.N : p.M, first = int64_t(blockIdx.x) * S::kM,
+    const gpul__gemm_side side_x = gpul__gemm_side_of(p, turned), side_y = gpul__gemm_side_of(p, !turned);
+    const int64_t x_stride = side_x.stride_outer, x_step = side_x.stride_k, x_batch = side_x.batch,
+                  y_stride = side_y.stride_outer, y_step = side_y.stride_k, y_batch = side_y.batch;
+    const int64_t extent = side_x.extent, first = int64_t(blockIdx.x) * S::kM,
                   begin = int64_t(blockIdx.z) * v.plan.part,
                   term = v.plan.term < S::kChunk ? v.plan.term : int64_t(S::kChunk); /* fault: matmul-narrow-promote */
     const int64_t length = p.K - begin < v.plan.part ? p.K - begin : v.plan.part;    /* the split of this block */
-    const int rows = extent - first < S::kM ? int(extent - first) : int(S::kM), columns = int(turned ? p.M : p.N);
-    const T *const a = static_cast<const T *>(p.A) + product * p.a_batch;
-    const T *const b = static_cast<const T *>(p.B) + product * p.b_batch;
-    const T *x = turned ? b : a, *y = turned ? a : b;
-    const int64_t x_stride = turned ? p.b_col : p.a_row, x_step = turned ? p.b_row : p.a_col,
-                  y_stride = turned ? p.a_row : p.b_col, y_step = turned ? p.a_col : p.b_row,
-                  x_batch = turned ? p.b_batch : p.a_batch, y_batch = turned ? p.a_batch : p.b_batch;
+    const int rows = extent - first < S::kM ? int(extent - first) : int(S::kM), columns = int(side_y.extent);
+    const T *x = static_cast<const T *>(side_x.data) + product * x_batch,
+            *y = static_cast<const T *>(side_y.data) + product * y_batch;
     gpul__extent of_x, of_y;
     of_x.set(x, last_product * x_batch + (extent - 1) * x_stride + (p.K - 1) * x_step + 1, sizeof(T));
     of_y.set(y, last_product * y_batch + (columns - 1) * y_stride + (p.K - 1) * y_step + 1, sizeof(T));
@@ -9848,10 +9847,8 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
         if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return; /* then the block has four warps */
         const int of_row = several ? number % S::kM / S::kOfProduct : 0, row = number % S::kM - of_row * S::kOfProduct;
         const int w = number / S::kM * S::kSums - (of_row << share); /* of its product */
-        T *const c = static_cast<T *>(p.C) + (product + of_row) * p.c_batch + (first + row) * (turned ? 1 : p.c_row);
-        const int64_t w_step = turned ? p.c_row : 1;
-        gpul__gemm_finish_all(tile.sum, c + w * w_step, w_step, w, row < rows && of_row < products ? columns : 0,
-                              first + row, turned, p, bf16);
+        gpul__gemm_finish_all<T>(tile.sum, product + of_row, first + row, w,
+                                 row < rows && of_row < products ? columns : 0, turned, p, bf16);
         gpul__gemm_zero(tile.sum);
     }
 }
@@ -11529,66 +11526,51 @@ static inline bool gpul__gemm_by_vectors(const gpul__gemm_matrix &x, int64_t ele
  * multiples of 1/256, so that sums and products of them are exact: splits, and so bits, do not depend on how a compiler
  * rounds. */
 struct gpul__gemm_tile {
-    void (*kernel)(const gpul__gemm_view);
-    int32_t m, n, threads, shared_bytes, blocks_per_sm;
-    double busy, single;
-    int32_t alone, end, add, wait; /* wait: for operands that are not copied 16 bytes at a time, a step more */
-    int32_t short_k;               /* 0, or gpul__gemm_short_kernel, and the most steps of K */
-    int32_t thin;                  /* 0, or gpul__gemm_thin_kernel: see gpul__gemm_thin_tile_of */
-    bool tensor;                   /* by mma: of 16-bit types; */
-    bool odd;                      /* and of those that begin anywhere; if not, left out for sm_90a */
-    bool ends;                     /* takes a bias and an activation */
+    void (*kernel)(const gpul__gemm_view) = 0;
+    int32_t m = 0, n = 0, threads = 0, shared_bytes = 0, blocks_per_sm = 0;
+    double busy = 0, single = 0;
+    int32_t alone = 0, end = 0, add = 0,
+            wait = 0;    /* wait: for operands that are not copied 16 bytes at a time, a step */
+    int32_t short_k = 0; /* 0, or gpul__gemm_short_kernel, and the most steps of K */
+    int32_t thin = 0;    /* 0, or gpul__gemm_thin_kernel: see gpul__gemm_thin_tile_of */
+    bool tensor = false; /* by mma: of 16-bit types; */
+    bool odd = true;     /* and of those that begin anywhere; if not, left out for sm_90a */
+    bool ends = true;    /* takes a bias and an activation */
 };
 template <typename S>
 static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, int32_t alone, int32_t end, int32_t add,
                                                     int32_t wait = 0) {
-    return gpul__gemm_tile{
-        gpul__gemm_kernel<S>, S::kM, S::kN,  S::kThreads, int32_t(gpul__gemm_operands<S>::kSharedBytes),
-        S::kBlocksPerSM,      busy,  single, alone,       end,
-        S::kSplitK ? add : 0, wait,  0,      0,           S::kTensor != 0,
-        S::kOdd != 0,         true};
+    const int32_t bytes = gpul__gemm_operands<S>::kSharedBytes;
+    gpul__gemm_tile tile = {gpul__gemm_kernel<S>, S::kM, S::kN, S::kThreads, bytes, S::kBlocksPerSM, busy, single};
+    tile.alone = alone;
+    tile.end = end;
+    tile.add = S::kSplitK ? add : 0;
+    tile.wait = wait;
+    tile.tensor = S::kTensor != 0;
+    tile.odd = S::kOdd != 0;
+    return tile;
 }
 template <typename T>
 static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(double busy, int32_t alone, int32_t end) {
     typedef gpul__gemm_short<T> S;
-    return gpul__gemm_tile{gpul__gemm_short_kernel<S>,
-                           S::kM,
-                           S::kN,
-                           S::kThreads,
-                           int32_t(S::kStepBytes) * S::kSteps,
-                           S::kBlocksPerSM,
-                           busy,
-                           0,
-                           alone,
-                           end,
-                           0,
-                           0,
-                           S::kSteps,
-                           0,
-                           false,
-                           true,
-                           S::kEnds != 0};
+    const int32_t bytes = S::kStepBytes * S::kSteps;
+    gpul__gemm_tile tile = {gpul__gemm_short_kernel<S>, S::kM, S::kN, S::kThreads, bytes, S::kBlocksPerSM, busy};
+    tile.alone = alone;
+    tile.end = end;
+    tile.short_k = S::kSteps;
+    tile.ends = S::kEnds != 0;
+    return tile;
 }
 /* Blocks have fewer threads where K is short: see gpul__gemm_threads. */
 static constexpr gpul__gemm_tile gpul__gemm_thin_mma_tile() {
     typedef gpul__gemm_thin_mma S;
-    return gpul__gemm_tile{gpul__gemm_thin_mma_kernel,
-                           S::kM,
-                           S::kN,
-                           S::kThreads,
-                           0,
-                           S::kBlocksPerSM,
-                           7,
-                           0,
-                           26,
-                           2500,
-                           60,
-                           0,
-                           0,
-                           1,
-                           true,
-                           true,
-                           true};
+    gpul__gemm_tile tile = {gpul__gemm_thin_mma_kernel, S::kM, S::kN, S::kThreads, 0, S::kBlocksPerSM, 7};
+    tile.alone = 26;
+    tile.end = 2500;
+    tile.add = 60;
+    tile.thin = 1;
+    tile.tensor = true;
+    return tile;
 }
 static inline uint32_t gpul__gemm_threads(const gpul__gemm_tile &tile, int64_t K) {
     const int64_t warps = gpul_ceil_div(K, int(gpul__gemm_thin_mma::kWarpTurn));
@@ -11597,23 +11579,14 @@ static inline uint32_t gpul__gemm_threads(const gpul__gemm_tile &tile, int64_t K
 /* A block has all threads and rows, or a part: one over it. */
 template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of(int32_t part) {
     typedef gpul__gemm_thin<T> S;
-    return gpul__gemm_tile{gpul__gemm_thin_kernel<S>,
-                           S::kM / part,
-                           S::kN,
-                           S::kThreads / part,
-                           0,
-                           part > 1 ? 10 : int32_t(S::kBlocksPerSM),
-                           (sizeof(T) == 2 ? 24. : 16) / part + (part > 1),
-                           0,
-                           40,
-                           4000 / part,
-                           100,
-                           0,
-                           0,
-                           part,
-                           false,
-                           true,
-                           true};
+    gpul__gemm_tile tile = {gpul__gemm_thin_kernel<S>, S::kM / part, S::kN, S::kThreads / part};
+    tile.blocks_per_sm = part > 1 ? 10 : int32_t(S::kBlocksPerSM);
+    tile.busy = (sizeof(T) == 2 ? 24. : 16) / part + (part > 1);
+    tile.alone = 40;
+    tile.end = 4000 / part;
+    tile.add = 100;
+    tile.thin = part;
+    return tile;
 }
 /* Shared memory of a block; of tiles for short K, what the steps take. */
 static inline int32_t gpul__gemm_shared_bytes(const gpul__gemm_tile &tile, int64_t K) {
@@ -12065,7 +12038,7 @@ static inline bool gpul__tensor_straddles(const gpul__gemm_matrix &x, int64_t el
 }
 
 /* Splits are those of an H200, which has room for 66 clusters of two blocks, 30 of four, 15 of eight. */
-static const gpul__machine gpul__h200 = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}, 1};
+static const gpul__machine gpul__h200 = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}, 1, 1};
 /* Splits, a function of the shape alone and the same for C and C^T. Those to choose from are none, with any tile, and with
  * some tiles as many as fill the GPU, or a cluster. */
 static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,

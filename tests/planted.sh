@@ -474,6 +474,7 @@ plant matmul-in-turn-sum test_batches:test_in_turn expression 'left <= most' 'tr
 plant matmul-tf32-terms test_matmul:test_math without
 plant matmul-short-ends test_matmul:test_plans without
 plant matmul-short-bias test_batches:test_epilogue expression 'p.transposed' 'false'
+plant matmul-short-relu test_batches:test_epilogue without
 plant matmul-thin-back test_batches:test_in_turn without
 plant matmul-thin-slots test_matmul:test_chain expression 'of_term < term' 'false'
 plant matmul-short-k test_matmul:test_plans expression 'part > tile.short_k' 'true'
