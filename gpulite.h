@@ -1588,6 +1588,7 @@ typedef struct gpul__reducer {
     int32_t (*launch)(const gpul__reduce_problem *, const gpul__reduce_plan *, const gpul__machine *, void *partials,
                       uint32_t *counters, gpul_stream);
     int32_t element_bytes, partial_bytes;
+    int32_t fold_bytes;      /* partial_bytes, or of an operation that folds as fast, its */
     int32_t columns, lanes;  /* that a thread of the columns kernel takes; 0 columns: rows only */
     int32_t outputs_at_once; /* that a warp of the rows kernel may take */
     int32_t short_outputs;   /* that a thread of the short kernel takes */

@@ -1703,12 +1703,13 @@ struct gpul__fold_as_is {
 
 /* Folds one element after the other by op.one(), unless the operation has a fold of its own. */
 template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct gpul__reduction {
-    static constexpr int kTogether = 1;    /* rows: outputs of a warp at once, to read y once for all */
-    static constexpr int kRowsOnly = 0;    /* has the rows kernel alone */
-    static constexpr int kOrdered = 0;     /* combine is not commutative */
-    static constexpr int kExact = 0;       /* any tree gives the same bits */
-    static constexpr int kOneByOne = 1;    /* fold() of part of a vector costs little more than of a whole one */
-    static constexpr int kResultBytes = 0; /* bytes of a result that is a struct */
+    static constexpr int kTogether = 1;          /* rows: outputs of a warp at once, to read y once for all */
+    static constexpr int kRowsOnly = 0;          /* has the rows kernel alone */
+    static constexpr int kOrdered = 0;           /* combine is not commutative */
+    static constexpr int kExact = 0;             /* any tree gives the same bits */
+    static constexpr int kOneByOne = 1;          /* fold() of part of a vector costs little more than of a whole one */
+    static constexpr int kResultBytes = 0;       /* bytes of a result that is a struct */
+    static constexpr int kFoldBytes = sizeof(A); /* by which gpul__choose_columns estimates what a fold takes */
     typedef T X;
     typedef Y_ Y;
     typedef A Acc;
@@ -3492,6 +3493,7 @@ template <typename Op> static constexpr gpul__reducer gpul__reducer_of(decltype(
     return gpul__reducer{launch,
                          int32_t(gpul__size_of<typename Op::X>::value),
                          int32_t(sizeof(typename Op::Acc)),
+                         int32_t(Op::kFoldBytes),
                          Op::kRowsOnly ? 0 : int32_t(gpul__columns<Op>::value),
                          int32_t(gpul__columns<Op>::kLanes),
                          int32_t(Op::kTogether),
@@ -5170,9 +5172,10 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
  * rows are so short that each load of a warp meets all of its cache lines, a multiprocessor looks up one line while
  * memory brings 36 bytes. The unit is what a load takes where memory is idle. The constants fit measurements of an H100,
  * of 1900 random problems in all the ways that there are, to 4 % of the best on average. */
-struct gpul__columns_key {              /* all that the choice depends on */
-    int64_t n, across, row, apart, sms; /* across: threads; row: neighbouring outputs; apart: an output's elements */
-    int32_t each, lanes, element_bytes, partial_bytes, ordered, vector;
+struct gpul__columns_key {         /* all that the choice depends on */
+    int64_t n, across, row, apart; /* across: threads; row: neighbouring outputs; apart: an output's elements */
+    int64_t shared;                /* bytes of a multiprocessor */
+    int32_t sms, each, lanes, element_bytes, partial_bytes, fold_bytes, ordered, vector;
 };
 struct gpul__columns_choice {
     int32_t width, one_lane, threads, part, pass_levels; /* threads: of a warp tile; part: of a block tile */
@@ -5200,7 +5203,7 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
     const int32_t whole = 1 << gpul__log2_above(plan->warp_tiles, 3);
     const double bytes = double(16 * key.each * key.lanes), sms = double(key.sms); /* that a thread loads at a time */
     const double fold =
-        bytes / key.element_bytes * (0.004 + (key.partial_bytes > 8 ? 0.0008 : 0.0) * (key.partial_bytes - 8));
+        bytes / key.element_bytes * (0.004 + (key.fold_bytes > 8 ? 0.0008 : 0.0) * (key.fold_bytes - 8));
     /* of a thread to a row */
     const double accesses = key.vector == 0   ? double(key.each)
                             : key.vector <= 2 ? double(key.vector)
@@ -5233,14 +5236,15 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
             load = gpul__beside(load, fold);
             for (int32_t t = whole; t > 0; t /= 2) {
                 int32_t at_once = t, deepest = 0;
-                for (; at_once > 1 && at_once * deep * w > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;
+                for (; at_once > 1 && at_once * deep * width_of > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;
+                const int32_t threads = width_of * deep * at_once, whole_warps = (threads + 31) & ~31;
+                const int64_t shared = gpul__columns_bytes(key, whole_warps, passed, width_of, deepest),
+                              blocks_of = key.shared / shared;
+                const int32_t room = kFull / whole_warps, resident = blocks_of < room ? int32_t(blocks_of) : room;
                 if (plan->block_tiles > 256 && t < gpul__warps) break;
-                if (gpul__columns_bytes(key, GPUL__REDUCE_THREADS, passed, w, deepest) > most)
-                    continue; /* fault: reduce-shared */
+                if (shared > most) continue; /* fault: reduce-shared */
                 const int32_t level = gpul__log2_above(at_once * deep, 8), serial = 1 << deepest;
                 const int32_t splits = (plan->warp_tiles + t - 1) / t;
-                const int32_t threads = width_of * deep * at_once,
-                              resident = kFull / ((threads + 31) & ~31); /* blocks */
                 double blocks = double(output_tiles) * splits, loads = vectors * serial;
                 /* only of what has elements: of blocks, or of the tiles of a block */
                 if (splits > 1) blocks *= tiles / (double(splits) * t);
@@ -5263,7 +5267,7 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
     return best;
 }
 static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
-                               int64_t sms, int64_t lane) {
+                               const gpul__machine *machine, int64_t lane) {
     const int32_t each = reducer->columns, inner = p->outer_ndim - 1;
     plan->kernel = GPUL__REDUCE_COLUMNS;
     const int64_t width = p->outer_shape[inner], access = each * reducer->element_bytes;
@@ -5288,11 +5292,13 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
                                    across,
                                    width,
                                    p->x_reduce[0],
-                                   sms, /* fault: reduce-kept-sms */
+                                   machine->shared_optin > 49152 ? machine->shared_optin : 49152,
+                                   machine->sms, /* fault: reduce-kept-sms */
                                    each,
                                    reducer->lanes,
                                    reducer->element_bytes,
                                    reducer->partial_bytes,
+                                   reducer->fold_bytes,
                                    reducer->ordered,
                                    plan->vector};
     static thread_local gpul__kept<gpul__columns_key, gpul__columns_choice, 32> kept;
@@ -5365,7 +5371,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     const bool columns =
         one_stride && inner >= 0 && n > 8 && (p->y || outputs > 1) && p->x_outer[inner] < p->x_reduce[0];
     if (columns && !gpul__few_columns(plan, p, reducer->element_bytes, sms, lane)) { /* fault: reduce-few-columns */
-        gpul__plan_columns(plan, p, reducer, sms, lane);
+        gpul__plan_columns(plan, p, reducer, machine, lane);
     } else {
         if (reducer->exact && plan->block_tiles == 1 && outputs <= sms) {      /* all warps have rows */
             plan->tile_rows = gpul_ceil_div(n > 0 ? n : 1, gpul__warps * row); /* fault: reduce-exact-rows */
@@ -5651,35 +5657,39 @@ static __device__ __noinline__ void gpul__store_byte_variance(void *out, int64_t
 /* Sums of bytes, four to an instruction; a sum of magnitudes is a sum. Of a variance, a lane has the sum of squares in
  * its upper 32 bits: see gpul__tile_rows. */
 struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, gpul__byte_sums> {
-    static constexpr int kExact = 1;
+    static constexpr int kExact = 1, kFoldBytes = sizeof(int64_t);
     typedef int64_t Lane;
     __device__ __forceinline__ Lane start() const { return kind == gpul__product; }
     __device__ __forceinline__ Acc identity() const { return {start(), 0}; }
     __device__ __forceinline__ Acc combine(Acc a, Acc b) const {
         return {gpul__sum_base::combine(a.sum, b.sum), gpul__add(a.squares, b.squares)};
     }
+    /* sums are of sixteen at most: 32 bits */
     __device__ __forceinline__ Lane fold(Lane lane, const uint8_t *x, const gpul__none *, int count, int) const {
         uint32_t word[4], sum = 0, squares = 0;
         memcpy(word, x, sizeof word);
-        if (kind == gpul__product) {
+        if (gpul__rarely(kind >= gpul__product)) {
             GPUL__UNROLL_NOT
-            for (int k = 0; k < 16 && k < count; ++k) {
+            for (int k = 0; kind == gpul__product && k < 16 && k < count; ++k) {
                 lane = gpul__mul(lane, int64_t(word[0] & 255));
                 GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) word[w] = word[w] >> 8 | (w < 3 ? word[w + 1] << 24 : 0u);
             }
-            return lane;
+            if (kind == gpul__product) return lane;
+            GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
+                const uint32_t a = word[w] & ~gpul__missing_bytes(count, w);
+                sum = __dp4a(a, 0x01010101u, sum);
+                squares = __dp4a(a, a, squares); /* fault: var-bytes */
+            }
+            return gpul__add(lane, int64_t(uint64_t(squares) << 32 | sum));
         }
         GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
-            uint32_t a = word[w] &= ~gpul__missing_bytes(count, w);
+            uint32_t a = word[w] & ~gpul__missing_bytes(count, w);
             const uint32_t b = kind == gpul__square ? a : 0x01010101u;
             /* 1 for each byte that is not zero: its top bit is set, or 127 more carry into it */
             if (kind == gpul__nonzero) a = ((((a & 0x7f7f7f7fu) + 0x7f7f7f7fu) | a) >> 7) & 0x01010101u;
             sum = __dp4a(a, b, sum);
         }
-        if (kind == gpul__variance) {
-            GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) squares = __dp4a(word[w], word[w], squares); /* fault: var-bytes */
-        }
-        return gpul__add(lane, int64_t(uint64_t(squares) << 32 | sum));
+        return gpul__add(lane, int64_t(sum));
     }
     __device__ __forceinline__ Acc finish(Lane lane, int64_t, int) const {
         if (kind != gpul__variance) return {lane, 0};

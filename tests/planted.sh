@@ -307,7 +307,7 @@ plant reduce-broken-vectors test_reduce:test_gaps expression 'raw.v[w] & behind'
 plant reduce-transposed test_reduce:test_shapes expression '0x7632' '0x5410'
 plant reduce-close-shifted test_reduce:test_close_rows expression 'p[r]' 'gpul__align_down(p[r])'
 plant reduce-shared test_reduce:test_plans without
-plant reduce-kept-sms test_reduce:test_plans_kept expression 'sms' '132'
+plant reduce-kept-sms test_reduce:test_plans_kept expression 'machine->sms' '132'
 plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
 plant reduce-rows-groups test_reduce:test_recorded expression 'p.groups' '(gpul__warps >> level)'
 plant reduce-rows-pieces test_reduce:test_axes expression 'piece << level' 'piece * gpul__warps'

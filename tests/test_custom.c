@@ -797,7 +797,7 @@ static void test_order_plans(void) {
         machine.sms = 1 + (int32_t)rng_below(200);
         machine.shared_optin = 49152;
         r.element_bytes = (int32_t)1 << rng_below(4);
-        r.partial_bytes = (int32_t)(4 * (1 + rng_below(16)));
+        r.partial_bytes = r.fold_bytes = (int32_t)(4 * (1 + rng_below(16)));
         r.columns = r.partial_bytes > 16 ? 2 : 4;
         if (r.columns * r.element_bytes > 16) r.columns = 16 / r.element_bytes;
         r.lanes = 4;
