@@ -1353,7 +1353,7 @@ static void test_plans(void) {
         memset(&p, 0, sizeof p);
         machine.device = 0;
         machine.sms = 1 + (int32_t)rng_below(k % 3 ? 200 : 3);
-        machine.shared_optin = 49152;
+        machine.shared_optin = rng_below(2) ? 49152 : 232448;
         p.n = rng_below((int64_t)1 << rng_below(k % 5 ? 24 : 43));
         p.outer_ndim = op == GPUL__DOT ? 0 : op == GPUL__GEMV ? 1 : (int32_t)rng_below(4);
         p.outputs = 1;
