@@ -2423,6 +2423,12 @@ gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc
     }
 }
 
+/* Bytes from p on to the next multiple of 16 */
+static __device__ __forceinline__ int gpul__reduce_unaligned(const uint8_t *p) {
+    return int(-reinterpret_cast<uintptr_t>(p) & 15); /* fault: reduce-exact-begin */
+}
+template <typename Pointer> static __device__ __forceinline__ int gpul__reduce_unaligned(const Pointer &) { return 0; }
+
 /* Folds a warp tile of one output, whose elements begin at `from`. */
 template <bool kDense, bool kGathered, typename Op>
 static __device__ __forceinline__ void
@@ -2438,22 +2444,32 @@ gpul__reduce_tile(std::false_type, const gpul__reduce_view<Op> &v, const Op &op,
     constexpr int kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral;
     constexpr int kBatch = kN > 4 || kBig ? 4 : 8, kUnroll = kN > 8 ? 1 : kBatch;
     const gpul__reduce_steps<Op> steps(v.plan);
-    const int first = int(threadIdx.x % 32) * steps.lane, step = steps.vector, length = span.length;
+    const int first = int(threadIdx.x % 32) * steps.lane, step = steps.vector;
+    int length = span.length, at = first;
     if (!kDense || !v.plan.dense) {
         if (kGathered) acc.lane[0] = gpul__reduce_gathered(v, op, acc.lane[0], operand.x[0], span.begin, length);
         return;
     }
     const typename Operand::Pointer from = operand.x[0] + Operand::advance(v.x_stride, span.begin);
+    /* Where any tree gives the same bits, tiles begin at their first aligned vectors, and end where the next ones begin;
+     * the first tile's first lane has what comes before. */
+    if (Op::kExact) {
+        const int before = gpul__reduce_unaligned(from);
+        const int64_t rest = v.n - span.begin;
+        length = rest - length < before ? int(rest) : length + before; /* fault: reduce-exact-end */
+        if (span.begin == 0 && first == 0)
+            acc.lane[0] = gpul__reduce_remainder(v, op, acc.lane[0], from, 0, before < length ? before : length);
+        at += before;
+    }
     const int end = steps.end(first, length);
     /* what all lanes can load in batches: whole rows, and of an ordered operation whole tiles */
     const int wide = Op::kOrdered ? kN : kRow;
     const int whole = !Op::kOrdered ? length : length == 32 * steps.lane ? steps.lane : 0;
-    int at = first;
-    /* Each unaligned vector is put together from its own aligned 16 bytes and those of the next lane, but where these
-     * would reach beyond the array. */
-    constexpr int kShifts = !Op::kOrdered && !kBig;
+    /* Otherwise each unaligned vector is put together from its own aligned 16 bytes and those of the next lane, but where
+     * these would reach beyond the array. */
+    constexpr int kShifts = !Op::kOrdered && !kBig && !Op::kExact;
     const bool shifted = kShifts && !v.plan.vector;
-    if (v.plan.vector || shifted) {
+    if (v.plan.vector || shifted || Op::kExact) {
         int64_t last = whole - wide - (kBatch - 1) * step; /* where the last batch may begin, from `first` on */
         if (shifted) {
             const int64_t reach =

@@ -300,7 +300,9 @@ plant reduce-warps-meet test_reduce:test_same_bits without
 plant reduce-totals-meet test_reduce:test_shapes without
 plant reduce-block-tiles test_gemv:test_narrow without
 plant reduce-vector-twice test_reduce:test_shapes without
-plant reduce-shifted test_reduce:test_shapes without
+plant reduce-shifted test_reduce:test_alignments without
+plant reduce-exact-begin test_reduce:test_alignments expression '-reinterpret_cast<uintptr_t>(p) & 15' '0'
+plant reduce-exact-end test_reduce:test_alignments expression 'length + before' 'length'
 plant reduce-staged-early test_reduce:test_gaps without
 plant reduce-staged-before test_reduce:test_gaps expression 'uint32_t(rest)' '0'
 plant reduce-broken-vectors test_reduce:test_gaps expression 'raw.v[w] & behind' '0u'

@@ -702,6 +702,74 @@ static void test_shapes(void) {
         }
 }
 
+/* Rows of bytes and of halves that begin anywhere, with an extreme value on both sides of the first and the last. */
+static void test_alignments(void) {
+    static const int64_t lengths[] = {1, 5, 15, 16, 17, 31, 100, 511, 512, 513, 2050, 8200, 70001};
+    static const int ops[2][6] = {{GPUL_SUM, GPUL_MIN, GPUL_MAX, GPUL_ARGMIN, GPUL_ARGMAX, GPUL_VAR},
+                                  {GPUL_SUM, GPUL_MIN, GPUL_MAX}};
+    enum { kRows = 3 };
+    for (int k = 0; k < COUNT_OF(lengths) * 2 * 16; k++) {
+        const int halves = k % 2, at = k / 2 % 16;
+        const int64_t n = lengths[k / 32], all = kRows * n + 32;
+        const gpul_dtype t = halves ? GPUL_F16 : GPUL_U8;
+        uint8_t *const x = (uint8_t *)malloc((size_t)all);
+        uint16_t *const half = (uint16_t *)malloc((size_t)all * sizeof *half);
+        gpul_array a = GPUL_ZERO, part = GPUL_ZERO;
+        if (left_out(k)) {
+            free(x);
+            free(half);
+            continue;
+        }
+        for (int64_t i = 0; i < all; i++) {
+            const int inside = i >= at && i < at + kRows * n;
+            x[i] = (uint8_t)(inside ? 1 + rng_below(rng_below(2) ? 254 : 3) : k / 32 % 2 ? 0 : 255);
+            half[i] = gpul_f16_from_float((float)x[i]);
+        }
+        CHECK_OK(gpul_to_device(&a, halves ? (void *)half : (void *)x, t, gpul_1d(all), NULL));
+        CHECK_OK(gpul_slice(&part, &a, 0, at, at + kRows * n, 1));
+        CHECK_OK(gpul_reshape(&part, &part, gpul_2d(kRows, n)));
+        for (int o = 0; o < 6 && ops[halves][o]; o++) {
+            const int op = ops[halves][o];
+            const gpul_dtype rt = halves && op == GPUL_SUM ? GPUL_F64 : gpul_reduce_dtype(op, t);
+            unsigned char got[kRows * 8];
+            gpul_array out = GPUL_ZERO;
+            CHECK_OK(gpul_device_array(&out, rt, gpul_1d(kRows), NULL));
+            CHECK_OK(gpul_reduce(&out, &part, op, 1, NULL));
+            CHECK_OK(gpul_copy_to_host(got, &out, NULL));
+            CHECK_OK(gpul_free(&out));
+            for (int64_t row = 0; row < kRows; row++) {
+                const uint8_t *const of = x + at + row * n;
+                const num is = num_load(rt, got + (size_t)row * gpul_dtype_size(rt));
+                const double value = is_float(rt) ? is.f : (double)is.i;
+                double sum = 0, squares = 0;
+                int64_t least = 0, most = 0;
+                for (int64_t i = 0; i < n; i++) {
+                    sum += of[i];
+                    squares += (double)of[i] * of[i];
+                    if (of[i] < of[least]) least = i;
+                    if (of[i] > of[most]) most = i;
+                }
+                {
+                    const double variance = (squares - sum / (double)n * sum) / (double)n;
+                    const double wanted = op == GPUL_SUM      ? sum
+                                          : op == GPUL_MIN    ? of[least]
+                                          : op == GPUL_MAX    ? of[most]
+                                          : op == GPUL_ARGMIN ? (double)least
+                                          : op == GPUL_ARGMAX ? (double)most
+                                                              : variance;
+                    if (!(fabs(value - wanted) <= (op == GPUL_VAR ? 1e-9 * (1 + wanted) : 0)))
+                        FAIL("%s of %lld %s, %d behind a multiple of 16: %.17g, not %.17g", op_names[op], (long long)n,
+                             gpul_dtype_name(t), at, value, wanted);
+                    else check_pass();
+                }
+            }
+        }
+        CHECK_OK(gpul_free(&a));
+        free(x);
+        free(half);
+    }
+}
+
 /* Columns of rows that are 2 to 4 elements apart, with and without gaps, from any element on, of one matrix and of
  * several: the bits of the same numbers as rows. */
 static void test_close_rows(void) {
@@ -1569,6 +1637,7 @@ int main(int argc, char **argv) {
     RUN(test_same_bits);
     RUN(test_accuracy);
     RUN(test_shapes);
+    RUN(test_alignments);
     RUN(test_close_rows);
     RUN(test_gaps);
     RUN(test_results_in_gaps);
