@@ -2451,9 +2451,9 @@ gpul__reduce_tile(std::false_type, const gpul__reduce_view<Op> &v, const Op &op,
         return;
     }
     const typename Operand::Pointer from = operand.x[0] + Operand::advance(v.x_stride, span.begin);
-    /* Where any tree gives the same bits, tiles begin at their first aligned vectors, and end where the next ones begin;
-     * the first tile's first lane has what comes before. */
-    if (Op::kExact) {
+    /* Where any tree gives the same bits, and tiles have batches, they begin at their first aligned vectors, and end where
+     * the next ones begin; the first tile's first lane has what comes before. */
+    if (Op::kExact && v.plan.tile_rows >= kBatch && v.n >= kBatch * kRow) {
         const int before = gpul__reduce_unaligned(from);
         const int64_t rest = v.n - span.begin;
         length = rest - length < before ? int(rest) : length + before; /* fault: reduce-exact-end */

@@ -704,7 +704,7 @@ static void test_shapes(void) {
 
 /* Rows of bytes and of halves that begin anywhere, with an extreme value on both sides of the first and the last. */
 static void test_alignments(void) {
-    static const int64_t lengths[] = {1, 5, 15, 16, 17, 31, 100, 511, 512, 513, 2050, 8200, 70001};
+    static const int64_t lengths[] = {1, 5, 15, 16, 17, 31, 100, 511, 512, 513, 2050, 8200, 20011, 70001};
     static const int ops[2][6] = {{GPUL_SUM, GPUL_MIN, GPUL_MAX, GPUL_ARGMIN, GPUL_ARGMAX, GPUL_VAR},
                                   {GPUL_SUM, GPUL_MIN, GPUL_MAX}};
     enum { kRows = 3 };
