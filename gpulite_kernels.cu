@@ -11741,6 +11741,8 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
             tile.alone /= 2;
             tile.end /= 2;
         }
+        /* no other block multiplies while C is read */
+        if (tile.blocks_per_sm == 1 && p->beta != 0) tile.end = tile.end * 8 / 5;
         if ((plan->term < p->K && !tile.add) || tile.tensor != (plan->mma != 0)) continue;
         if ((tile.thin != 0) != gpul__gemm_is_thin(p, plan->mma != 0)) continue;
         if (tile.thin > 1 && long_side > 2 * tile.m) continue; /* blocks would read the short operand over again */
@@ -12364,7 +12366,7 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     key.problem.B = gpul__in_line(p->B);
     key.problem.C = gpul__in_line(p->C);
     key.problem.alpha = p->alpha != 0;
-    key.problem.beta = 0;
+    key.problem.beta = p->beta != 0;
     key.problem.bias = p->bias ? &kept : 0; /* whether there is one */
     auto &slot = kept.slot_of(key);
     if (slot.is_new) gpul__make_gemm_plan(&slot.value, p, machine);
