@@ -1476,7 +1476,7 @@ typedef struct gpul__machine {
     int32_t wgmma;       /* 1: its kernel for Hopper's tensor cores runs, */
     int32_t clusters[3]; /* in clusters of 2, 4 and 8 blocks, so many at a time */
     int32_t mma;         /* 1: its kernels for any tensor cores run; 2: and gain something for emulated f32 */
-    int32_t sm_90a;      /* 1: they are compiled for sm_90a, without those of what Hopper's are faster at */
+    int32_t sm_90a;      /* 1: they are compiled for sm_90a, without those of large products, which are wgmma's */
 } gpul__machine;
 
 /* Elementwise over up to three inputs: the problem. Dimensions are merged where strides allow, innermost last. */
@@ -1588,7 +1588,7 @@ typedef struct gpul__reducer {
     int32_t (*launch)(const gpul__reduce_problem *, const gpul__reduce_plan *, const gpul__machine *, void *partials,
                       uint32_t *counters, gpul_stream);
     int32_t element_bytes, partial_bytes;
-    int32_t fold_bytes;      /* partial_bytes, or of an operation that folds as fast, its */
+    int32_t fold_bytes;      /* what a fold takes, as the size of a result that takes as long */
     int32_t columns, lanes;  /* that a thread of the columns kernel takes; 0 columns: rows only */
     int32_t outputs_at_once; /* that a warp of the rows kernel may take */
     int32_t short_outputs;   /* that a thread of the short kernel takes */

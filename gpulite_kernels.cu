@@ -9428,10 +9428,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
                   term = v.plan.term;
     const int64_t length = p.K - begin < v.plan.part ? p.K - begin : v.plan.part; /* the split of this block */
     const int rows = extent - first < wide ? int(extent - first) : wide, columns = int(side_y.extent);
-    const T *const x = static_cast<const T *>(side_x.data) + product * x_batch, *const y = static_cast<const T *>(
-                                                                                               side_y.data) +
-                                                                                           product * y_batch +
-                                                                                           begin * y_step;
+    const T *const x = static_cast<const T *>(side_x.data) + product * x_batch;
+    const T *const y = static_cast<const T *>(side_y.data) + product * y_batch + begin * y_step;
     gpul__extent memory;
     memory.set(x, (products - 1) * x_batch + (extent - 1) * x_stride + (p.K - 1) * x_step + 1, sizeof(T));
     const bool along_k = x_step == 1;
@@ -11555,8 +11553,8 @@ struct gpul__gemm_tile {
     void (*kernel)(const gpul__gemm_view) = 0;
     int32_t m = 0, n = 0, threads = 0, shared_bytes = 0, blocks_per_sm = 0;
     double busy = 0, single = 0;
-    int32_t alone = 0, end = 0, add = 0,
-            wait = 0;    /* wait: for operands that are not copied 16 bytes at a time, a step */
+    int32_t alone = 0, end = 0, add = 0;
+    int32_t wait = 0;    /* for operands that are not copied 16 bytes at a time, a step more */
     int32_t short_k = 0; /* 0, or gpul__gemm_short_kernel, and the most steps of K */
     int32_t thin = 0;    /* 0, or gpul__gemm_thin_kernel: see gpul__gemm_thin_tile_of */
     bool tensor = false; /* by mma: of 16-bit types; */
