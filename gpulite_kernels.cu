@@ -590,6 +590,10 @@ template <int kBy, typename T, int n> static __device__ __forceinline__ void gpu
 }
 
 static inline int64_t gpul__round_up(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
+/* Shared memory that a block may have, in bytes: what it must ask for, or 48 KB, which it need not */
+static inline int64_t gpul__shared_of(const gpul__machine *machine) {
+    return machine->shared_optin > 49152 ? machine->shared_optin : 49152;
+}
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
 /* Quotient and remainder (*rest) of an index below 2^53, from the rounded 1 / size. A 64-bit division is a subroutine
@@ -1783,6 +1787,9 @@ template <typename X> struct gpul__operand {
         return fetch.get(p);
     }
     static __device__ __forceinline__ Pointer boundary(Pointer p) { return gpul__align_down(p); }
+    static __device__ __forceinline__ int to_boundary(Pointer p) {         /* elements from p on to the next one */
+        return int(-reinterpret_cast<uintptr_t>(p) & 15) / int(sizeof(X)); /* fault: reduce-exact-begin */
+    }
     /* N elements in shared memory */
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> staged(const X *p) { return gpul__load<N>(p); }
     static Pointer pointer(const gpul__reduce_problem &p) { return static_cast<const X *>(p.x); }
@@ -1846,6 +1853,7 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
         return load<N>(p, stride);
     }
     static __device__ __forceinline__ Pointer boundary(const Pointer &p) { return p; }
+    static __device__ __forceinline__ int to_boundary(const Pointer &) { return 0; }
     static __device__ __forceinline__ Offset advance(const Offset &stride, int64_t count) { return count * stride; }
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> load(const Pointer &p, const Offset &stride) {
         const gpul__pack<T, N> x = gpul__load_or_broadcast<N>(p.x, stride.at[0]);
@@ -2423,12 +2431,6 @@ gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc
     }
 }
 
-/* Bytes from p on to the next multiple of 16 */
-static __device__ __forceinline__ int gpul__reduce_unaligned(const uint8_t *p) {
-    return int(-reinterpret_cast<uintptr_t>(p) & 15); /* fault: reduce-exact-begin */
-}
-template <typename Pointer> static __device__ __forceinline__ int gpul__reduce_unaligned(const Pointer &) { return 0; }
-
 /* Folds a warp tile of one output, whose elements begin at `from`. */
 template <bool kDense, bool kGathered, typename Op>
 static __device__ __forceinline__ void
@@ -2454,7 +2456,7 @@ gpul__reduce_tile(std::false_type, const gpul__reduce_view<Op> &v, const Op &op,
     /* Where any tree gives the same bits, and tiles have batches, they begin at their first aligned vectors, and end where
      * the next ones begin; the first tile's first lane has what comes before. */
     if (Op::kExact && v.plan.tile_rows >= kBatch && v.n >= kBatch * kRow) {
-        const int before = gpul__reduce_unaligned(from);
+        const int before = Operand::to_boundary(from);
         const int64_t rest = v.n - span.begin;
         length = rest - length < before ? int(rest) : length + before; /* fault: reduce-exact-end */
         if (span.begin == 0 && first == 0)
@@ -5190,7 +5192,7 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
  * of 1900 random problems in all the ways that there are, to 4 % of the best on average. */
 struct gpul__columns_key {         /* all that the choice depends on */
     int64_t n, across, row, apart; /* across: threads; row: neighbouring outputs; apart: an output's elements */
-    int64_t shared;                /* bytes of a multiprocessor */
+    int64_t shared;                /* bytes of a multiprocessor, which one block may have nearly all of */
     int32_t sms, each, lanes, element_bytes, partial_bytes, fold_bytes, ordered, vector;
 };
 struct gpul__columns_choice {
@@ -5253,7 +5255,7 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
             for (int32_t t = whole; t > 0; t /= 2) {
                 int32_t at_once = t, deepest = 0;
                 for (; at_once > 1 && at_once * deep * width_of > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;
-                const int32_t threads = width_of * deep * at_once, whole_warps = (threads + 31) & ~31;
+                const int32_t threads = width_of * deep * at_once, whole_warps = int32_t(gpul__round_up(threads, 32));
                 const int64_t shared = gpul__columns_bytes(key, whole_warps, passed, width_of, deepest),
                               blocks_of = key.shared / shared;
                 const int32_t room = kFull / whole_warps, resident = blocks_of < room ? int32_t(blocks_of) : room;
@@ -5308,7 +5310,7 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
                                    across,
                                    width,
                                    p->x_reduce[0],
-                                   machine->shared_optin > 49152 ? machine->shared_optin : 49152,
+                                   gpul__shared_of(machine),
                                    machine->sms, /* fault: reduce-kept-sms */
                                    each,
                                    reducer->lanes,
@@ -5573,16 +5575,8 @@ static __device__ __noinline__ void gpul__store_mean(void *out, int64_t i, gpul_
 /* Kinds of sums: of values, of int64_t values in double, of magnitudes, of squares, of ones where an element is not
  * zero; products; the variance of bytes; and, added to a kind, the mean. 16-bit floats have sums of values alone, and
  * means. */
-enum {
-    gpul__plain,
-    gpul__plain_int64,
-    gpul__magnitude,
-    gpul__square,
-    gpul__nonzero,
-    gpul__product,
-    gpul__variance,
-    gpul__mean = 8
-};
+enum { gpul__plain, gpul__plain_int64, gpul__magnitude, gpul__square, gpul__nonzero, gpul__product, gpul__variance };
+enum { gpul__mean = 8 };
 template <typename Op, typename T, typename A> struct gpul__sum_base : gpul__reduction<Op, T, A> {
     int32_t kind;
     bool mean;
@@ -6044,8 +6038,7 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
         {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__square)},
         {GPUL__FIRST(Sum4, kMean), GPUL__FIRST(Sum8, kMean), GPUL__SECOND(Sum4, kMean), GPUL__FIRST(Sum8, kInt64),
          GPUL__FIRST(gpul__bytes, kMean), GPUL__BOTH(Sum2, kMean)},
-        {GPUL__FIRST(Var4, 0), GPUL__FIRST(Var8, 0), GPUL__SECOND(Var4, 0), GPUL__SECOND(Var8, 0),
-         GPUL__FIRST(gpul__bytes, gpul__variance)},
+        {GPUL__TYPES(Var4, Var8, gpul__bytes, gpul__variance)},
         {GPUL__TYPES(Arg4, Arg8, Arg1, 0)},
         {GPUL__TYPES(Arg4, Arg8, Arg1, 1)},
         {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__nonzero)},
@@ -7301,7 +7294,7 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         plan->shared_bytes = (256 + 1) * gpul__hist_copies * 4;
         least *= 2;
     } else {
-        plan->shared_most = gpul__hist_most(machine->shared_optin, 49152);
+        plan->shared_most = gpul__shared_of(machine);
         const int64_t words = plan->shared_most / 4 - 4;                      /* fault: histogram-shared */
         const int64_t room = words / gpul__hist_chunk * gpul__hist_chunk - 1; /* bins; and the counter of hi */
         const int64_t needed = gpul_ceil_div(bins, room), few = bins >= 8192 && n < bins * 48 && !between ? 2 : 1;
@@ -11721,7 +11714,7 @@ static inline int32_t gpul__gemm_singles(const gpul__gemm_plan *plan, gpul_dtype
 /* The tile that takes least, and how many cycles. */
 static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *plan, const gpul__gemm_problem *p,
                                     int64_t part, const gpul__machine *machine) {
-    const int64_t sms = machine->sms, shared_bytes = machine->shared_optin > 49152 ? machine->shared_optin : 49152;
+    const int64_t sms = machine->sms;
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype, plan->mma);
     const int32_t of_a = gpul__gemm_singles(plan, p->dtype, p->a_col == 1, plan->a_vector),
                   of_b = gpul__gemm_singles(plan, p->dtype, p->b_row == 1, plan->b_vector);
@@ -11747,7 +11740,7 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
         if (!tile.odd && (plan->a_vector == 1 || plan->b_vector == 1 || machine->sm_90a)) continue;
         if (!plain && !tile.ends) continue;                             /* fault: matmul-short-ends */
         if (tile.short_k ? part > tile.short_k : short_alone) continue; /* fault: matmul-short-k */
-        if (gpul__gemm_shared_bytes(tile, part) > shared_bytes) continue;
+        if (gpul__gemm_shared_bytes(tile, part) > gpul__shared_of(machine)) continue;
         const int64_t count = tile.thin && p->M < p->N ? gpul__gemm_tiles_in(p->N, p->M, tile.m, tile.n)
                                                        : gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n);
         if (count > INT32_MAX) continue; /* more than a grid takes */

@@ -712,14 +712,12 @@ static void test_alignments(void) {
         const int halves = k % 2, at = k / 2 % 16;
         const int64_t n = lengths[k / 32], all = kRows * n + 32;
         const gpul_dtype t = halves ? GPUL_F16 : GPUL_U8;
-        uint8_t *const x = (uint8_t *)malloc((size_t)all);
-        uint16_t *const half = (uint16_t *)malloc((size_t)all * sizeof *half);
         gpul_array a = GPUL_ZERO, part = GPUL_ZERO;
-        if (left_out(k)) {
-            free(x);
-            free(half);
-            continue;
-        }
+        uint8_t *x;
+        uint16_t *half;
+        if (left_out(k)) continue;
+        x = (uint8_t *)malloc((size_t)all);
+        half = (uint16_t *)malloc((size_t)all * sizeof *half);
         for (int64_t i = 0; i < all; i++) {
             const int inside = i >= at && i < at + kRows * n;
             x[i] = (uint8_t)(inside ? 1 + rng_below(rng_below(2) ? 254 : 3) : k / 32 % 2 ? 0 : 255);
