@@ -7896,13 +7896,12 @@ static __device__ __forceinline__ void gpul__gemm_finish_all(Compute (&sum)[kSum
             if (there(j)) old[j] = c[j * step];
     }
     GPUL__UNROLL_NOT
-    for (int j = 0; j < kSums; ++j, c += step) {
+    for (int j = 0; j < kSums && w + j < columns; ++j, c += step) {
         const Compute next = sum[0];
         const T before = old[0];
         gpul__shift_left<1>(sum);
         gpul__shift_left<1>(old);
-        if (!there(j)) continue;
-        gpul__gemm_finish(c, before, next, p, turned ? w + j : line, turned ? line : w + j, bf16);
+        if (there(j)) gpul__gemm_finish(c, before, next, p, turned ? w + j : line, turned ? line : w + j, bf16);
     }
 }
 
@@ -8689,7 +8688,9 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
     int32_t next = steps(slices); /* known before copies need it */
     GPUL__UNROLL_NOT
     for (; slices > 1 - int(S::kStages); --slices) {
+        const int32_t here = S::kTensor == 1 && slices == 2 - int(S::kStages) ? last : int32_t(S::kSlice);
         GPUL__UNROLL_FOR (int step = 0; step < S::kSteps; ++step) {
+            if (step > 0 && step * (int(S::kSlice) / int(S::kSteps)) >= here) break; /* fault: matmul-last-steps */
             if (step == 0) operands.template fetch_a<kForm>(to, next);
             if (step == S::kStepOfB) operands.template fetch_b<kForm>(to, next);
             if (step + 1 == S::kSteps) {
@@ -9173,8 +9174,10 @@ static __device__ __forceinline__ void gpul__gemm_finish_short(typename S::Compu
     }
     GPUL__UNROLL_NOT
     for (int left = p.activation == GPUL_ACTIVATION_GELU ? int(kAll) : 0; left > 0; left -= 4) {
-        Compute four[4];
-        GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) four[i] = gpul__gemm_gelu(value[i / kCols][i % kCols]);
+        Compute four[4] = {};
+        if (kAll - left < rows * kCols) { /* fault: matmul-short-gelu */
+            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) four[i] = gpul__gemm_gelu(value[i / kCols][i % kCols]);
+        }
         GPUL__UNROLL_FOR (int i = 4; i < kAll; ++i)
             value[(i - 4) / kCols][(i - 4) % kCols] = value[i / kCols][i % kCols];
         GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) value[(kAll - 4 + i) / kCols][(kAll - 4 + i) % kCols] = four[i];
@@ -9516,8 +9519,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
                 }
             }
             GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) at[i] += S::kTurns * next;
-            if (sizeof(T) < 8 && columns == 1) /* instructions bind these, memory doubles */
-                gpul__gemm_multiply_thin<S, 1>(acc, raw, shared, at_slot + k, of_class, along_k, bf16);
+            if (columns == 1) gpul__gemm_multiply_thin<S, 1>(acc, raw, shared, at_slot + k, of_class, along_k, bf16);
             else gpul__gemm_multiply_thin<S, S::kShort>(acc, raw, shared, at_slot + k, of_class, along_k, bf16);
         }
         ++in;
@@ -9549,8 +9551,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     }
     if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     const int of_row = row >> share_log2, in_rows = row - (of_row << share_log2);
-    gpul__gemm_finish_all<T>(tile.sum, product + of_row, first + in_rows, column,
-                             in_rows < rows && of_row < products ? columns : 0, turned, p, bf16);
+    if (in_rows < rows && of_row < products)
+        gpul__gemm_finish_all<T>(tile.sum, product + of_row, first + in_rows, column, columns, turned, p, bf16);
 }
 
 /* ---- the kernel for few rows or few columns of 16 bits, on tensor cores ----
@@ -9858,14 +9860,17 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
         gpul__gemm_zero(tile.acc);
         if (done + term < length) add_chains(thread);
     }
+    /* numbers from kM on have columns from kSums on, of which there may be none */
+    const bool all = v.plan.splits > 1 || several || columns > S::kSums; /* fault: matmul-narrow-columns */
+    const int numbers = all ? int(S::kThreads) : int(S::kM);
     GPUL__UNROLL_NOT
-    for (int number = thread; number < S::kThreads; number += int(blockDim.x)) {
+    for (int number = thread; number < numbers; number += int(blockDim.x)) {
         add_chains(number);
         if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return; /* then the block has four warps */
         const int of_row = several ? number % S::kM / S::kOfProduct : 0, row = number % S::kM - of_row * S::kOfProduct;
         const int w = number / S::kM * S::kSums - (of_row << share); /* of its product */
-        gpul__gemm_finish_all<T>(tile.sum, product + of_row, first + row, w,
-                                 row < rows && of_row < products ? columns : 0, turned, p, bf16);
+        if (row < rows && of_row < products)
+            gpul__gemm_finish_all<T>(tile.sum, product + of_row, first + row, w, columns, turned, p, bf16);
         gpul__gemm_zero(tile.sum);
     }
 }
@@ -11727,10 +11732,14 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         gpul__gemm_tile tile = tiles[i];
-        if (tile.short_k && p->N <= 32 && p->dtype != GPUL_F64) { /* code of its own for few columns */
-            tile.busy /= 2;
-            tile.alone /= 2;
-            tile.end /= 2;
+        if (tile.short_k) { /* few columns have code of their own, and warps that have no rows rest */
+            const double columns = p->dtype == GPUL_F64 || p->N > 32 ? 1 : p->N > 16 ? .5 : .25;
+            const bool alone = p->M <= tile.m; /* no more rows share what a block does for its columns */
+            const double rows = alone ? double(gpul_ceil_div(p->M, tile.m / 4)) / 4 : 1;
+            tile.busy *= alone ? .4 + .7 * rows * columns : columns;
+            tile.alone = int32_t(tile.alone * columns);
+            tile.end = int32_t(tile.end * (alone ? .3 + .7 * rows * columns : columns));
+            if (alone && p->activation == GPUL_ACTIVATION_GELU) tile.end += int32_t(2500 * columns);
         }
         /* no other block multiplies while C is read */
         if (tile.blocks_per_sm == 1 && p->beta != 0) tile.end = tile.end * 8 / 5;
@@ -11823,8 +11832,8 @@ static bool gpul__gemm_in_turn(gpul__gemm_plan *plan, int64_t K, int64_t promote
 static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t element = gpul__bytes_of(p->dtype);
     const auto best_tile = [&](gpul__gemm_plan *of) {
-        const int64_t steps = /* by mma, whole slices of 16-bit elements */
-            of->mma ? gpul__round_up(of->part * (element / 2), 64) : of->part;
+        const int64_t steps = /* by mma, whole steps of 16-bit elements */
+            of->mma ? gpul__round_up(of->part * (element / 2), 16) : of->part;
         double time;
         of->tile = gpul__gemm_best_tile(&time, of, p, of->scale_only ? 0 : steps, machine);
         return time;
@@ -11913,6 +11922,7 @@ struct gpul__tensor_task {
     double room[4]; /* clusters of 1, 2, 4 and 8 blocks that run at a time, one over them; 0: none */
     bool straddles_m = false, straddles_n = false, boxes = false;
     int64_t terms = 1; /* of a split */
+    bool gelu = false; /* which takes a quarter of a nanosecond an element */
     void set_room(const gpul__machine &machine) {
         room[0] = 1.0 / machine.sms;
         for (int32_t i = 0; i < 3; ++i) room[i + 1] = machine.clusters[i] > 0 ? 1.0 / machine.clusters[i] : 0;
@@ -11948,7 +11958,7 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
     const double multiply = gpul__tensor_multiply_time(m, n), store = gpul__tensor_store_time(m, columns),
                  sums = m * n / 4096.0, slices = double(task.slices), count = double(task.batch * task.splits);
     const double end = (task.bulk ? 490 + (m == 128 ? 11.0 : 3.5) * n : 340 + (m == 128 ? 19.0 : 7.0) * n) +
-                       double(task.terms - 1) * (300 + 400 * sums);
+                       double(task.terms - 1) * (300 + 400 * sums) + (task.gelu ? 0.25 * m * n : 0);
     double leave = 0, add = 0; /* sums that leave for scratch memory, and what adds them up */
     if (task.splits > 1) {
         leave = 300 + 850 * sums;
@@ -12185,6 +12195,7 @@ static double gpul__tensor_plan_of(gpul__gemm_plan *plan, const gpul__gemm_probl
                               false,
                               {}};
     task.terms = gpul_ceil_div(plan->part, plan->term);
+    task.gelu = p->activation == GPUL_ACTIVATION_GELU;
     task.straddles_m = straddles[turned];
     task.straddles_n = straddles[!turned];
     task.boxes = !wide && p->b_row != 1;

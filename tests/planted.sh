@@ -463,6 +463,7 @@ plant matmul-halves-ends test_matmul:test_tensor_cores expression 'length < kCou
 plant matmul-halves-cut-off test_matmul:test_padded_ends expression 'copy_each(to, from, length)' '(void)0'
 plant matmul-halves-each test_matmul:test_padded_ends expression 'j < exist' 'true'
 plant matmul-halves-behind test_matmul:test_tensor_cores expression 'left < 1' 'left < kSlice'
+plant matmul-last-steps test_matmul:test_tensor_cores expression 'here' 'here - 16'
 plant matmul-slices-behind test_matmul:test_small expression 'slices < 1' 'slices < 2'
 plant matmul-odd-ends test_matmul:test_tensor_cores instead 'held[i][j] = 0; exist = 8;'
 plant matmul-odd-shift test_matmul:test_tensor_cores expression '16 * before' '0'
@@ -476,6 +477,7 @@ plant matmul-in-turn-sum test_batches:test_in_turn expression 'left <= most' 'tr
 plant matmul-tf32-terms test_matmul:test_math without
 plant matmul-short-ends test_matmul:test_plans without
 plant matmul-short-bias test_batches:test_epilogue expression 'p.transposed' 'false'
+plant matmul-short-gelu test_batches:test_epilogue expression 'rows * kCols' 'kCols'
 plant matmul-short-relu test_batches:test_epilogue without
 plant matmul-thin-back test_batches:test_in_turn without
 plant matmul-thin-slots test_matmul:test_chain expression 'of_term < term' 'false'
@@ -507,6 +509,7 @@ plant matmul-narrow-hard test_matmul:test_thin_end expression '__all_sync(0xffff
 plant matmul-narrow-ends test_matmul:test_thin_end expression 'of_x.ends(x + last * apart)' 'true'
 plant matmul-narrow-back test_batches:test_in_turn expression 'turns > 0 ? turns : 0' 'turns + 1'
 plant matmul-narrow-tree-late test_matmul:test_thin without
+plant matmul-narrow-columns test_matmul:test_thin expression 'columns > S::kSums' 'false'
 plant matmul-narrow-products test_batches:test_small_products expression 'left_products < room' 'false'
 plant matmul-narrow-own test_batches:test_small_products expression 'w + j >= 0' 'true'
 plant matmul-at-once test_batches:test_plans expression 'batch >= products * 2 * sms' 'batch > 0'
