@@ -7954,7 +7954,8 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
     int32_t shared_at, shared_stride; /* the same in shared memory, and from access to access */
     int32_t shift;                    /* 2^shift rows or steps of K from access to access */
     int32_t rows;                     /* of outer that are in the matrix */
-    bool along_k, vector, bf16;
+    int32_t along_k;                  /* 1: K is contiguous */
+    bool vector, bf16;
     T held[kAsync ? 1 : int(kElements)];
 
     /* From row or column `first` of x, and step first_k, on. aligned: rows are, and whole numbers of 16 bytes */
@@ -7994,6 +7995,12 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
                (first_k + k) * stride_k;
     }
 
+    /* keeps along_k out of a predicate, of which the loop has none to spare */
+    __device__ __forceinline__ void again() {
+#ifdef __CUDA_ARCH__
+        asm volatile("" : "+r"(along_k));
+#endif
+    }
     __device__ __forceinline__ int form() const { return kTransposed ? vector : along_k; }
 
     /* copy(i, distance in shared memory, address, does it exist): for each access of a thread to a slice, of kCount
@@ -8006,7 +8013,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
             kStep = kFixed ? int(kApart) : kThreads / ((kAlongK ? kSlice : kTile) / kCount),
             kShared = kFixed ? int(kApart) : kStep * (kAlongK ? int(kPitchK) : int(kPitch))
         };
-        const bool down = kFixed || along_k;
+        const bool down = kFixed || (kTransposed ? along_k != 0 : kAlongK != 0);
         const int length = down ? left - k : rows - outer, height = down ? rows - outer : left - k,
                   count = kEither ? (height + (1 << shift) - 1) >> shift : 0;
         const T *from = next;
@@ -8100,6 +8107,7 @@ template <int kTile, int kSlice, int kThreads> struct gpul__gemm_pairs {
         shared_at = along_k ? outer * kPitchK + k : k * (kPitch << two) + outer;
         next = data + (line + strided) * pitch + (along_k ? first_k : first << two) + contiguous;
     }
+    __device__ __forceinline__ void again() {}
     __device__ __forceinline__ int form() const { return 0; }
     __device__ __forceinline__ uint16_t *in(float *shared) const {
         return reinterpret_cast<uint16_t *>(shared) + shared_at;
@@ -8204,7 +8212,9 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         kVector = 4,
         kSums = kRows * kCols,
         kSplitK = int(kSums) < 128, /* split-K: large tiles have no registers for it */
-        kPitch = kN + 4             /* of the whole tile in shared memory: a warp's vectors are in different banks */
+        /* A block may take several terms of the tree. Tiles of 32 x 32 would lose more by it than stacks gain. */
+        kTerms = kSplitK && (kM != 32 || kN != 32),
+        kPitch = kN + 4 /* of the whole tile in shared memory: a warp's vectors are in different banks */
     };
     template <int kTile> using Operand = gpul__gemm_operand<T, kTile, kSlice, kThreads, true>;
     static_assert(kM % (kDown * kRows) == 0 && kN % (kAcross * kCols) == 0, "whole warps");
@@ -8312,6 +8322,7 @@ struct gpul__gemm_mmas : gpul__gemm_mma_sums<double, kTileM, kWarpM, kWarpN> {
         kAcross = Sums::kAcross,
         kSums = Sums::kSums,
         kSplitK = int(kSums) < 64,
+        kTerms = kSplitK,
         kPitch = kN + 8
     };
     template <int kTile> using Operand = gpul__gemm_operand<T, kTile, kSlice, kThreads, false>;
@@ -8483,6 +8494,7 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
         kDown = Sums::kDown,
         kAcross = Sums::kAcross,
         kSplitK = 1,
+        kTerms = 1,
         kPitch = kN + 8
     };
     template <int kTile> using Operand = gpul__gemm_pairs<kTile, kSlice, kThreads>;
@@ -8658,60 +8670,76 @@ template <typename S> struct gpul__gemm_operands {
     }
 };
 
-/* The loop over `left` steps of K. Slices pass through a ring of stages: kStages - 1 of them have been copied or are
- * being copied, and the next one goes where the last one was read. There is one barrier a slice, before its last step.
- * That step's operands are in registers by then, so behind the barrier the stage may be overwritten, and the next slice
- * is read. */
+/* Where the loop over K is: the stages that are read and written next, the slices that are still to be fetched, below 0 those
+ * that have been, the steps of the last one, and what is left of K where the next one begins. */
+template <typename S> struct gpul__gemm_ring {
+    int32_t from, to; /* from: -1 before the loop has begun */
+    int32_t slices, last, next;
+};
+/* The loop over the next `count` slices of K. They pass through a ring of stages: kStages - 1 of them have been copied or
+ * are being copied, those of the next call among them, and the next one goes where the last one was read. There is one
+ * barrier a slice, before its last step. That step's operands are in registers by then, so behind the barrier the stage may
+ * be overwritten, and the next slice is read. */
 template <typename S, int kForm>
 static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_operands<S> &operands,
-                                                           typename S::Compute *shared, int64_t left) {
+                                                           typename S::Compute *shared, gpul__gemm_ring<S> &ring,
+                                                           int32_t count) {
     typedef typename S::Compute Compute;
     enum { kStage = gpul__gemm_operands<S>::kStage, kSizeA = gpul__gemm_operands<S>::kSizeA };
-    int32_t slices = int32_t((left + S::kSlice - 1) / S::kSlice); /* to fetch, the last one with so many steps: */
-    const int32_t last = int32_t(left - int64_t(slices - 1) * S::kSlice);
-    Compute *const end = shared + (S::kStages - 1) * kStage, *from = shared, *to = end;
+    const int32_t last = ring.last;
+    enum { kEnd = (int(S::kStages) - 1) * kStage };
+    int32_t slices = ring.slices, next = ring.next, from = ring.from, to = ring.to;
     /* before the last one, more steps than it has: see gpul__gemm_pairs::cut */
     const auto steps = [last](int32_t more) { return more > 1 ? int32_t(S::kSlice) * 2 : more == 1 ? last : 0; };
-    GPUL__UNROLL_NOT
-    for (Compute *stage = shared; stage != end; stage += kStage, --slices) {
-        if (slices < 1) {          /* fault: matmul-slices-behind */
-            gpul__commit_copies(); /* none, but counted */
-            continue;
+    if (from < 0) {
+        GPUL__UNROLL_NOT
+        for (int32_t at = 0; at < kEnd; at += kStage, --slices) {
+            Compute *const stage = shared + at;
+            if (slices < 1) {          /* fault: matmul-slices-behind */
+                gpul__commit_copies(); /* none, but counted */
+                continue;
+            }
+            operands.template fetch_a<kForm>(stage, steps(slices));
+            operands.template fetch_b<kForm>(stage, steps(slices));
+            operands.template put<kForm>(stage);
         }
-        operands.template fetch_a<kForm>(stage, steps(slices));
-        operands.template fetch_b<kForm>(stage, steps(slices));
-        operands.template put<kForm>(stage);
+        gpul__wait_for_copies<S::kStages - 2>();
+        __syncthreads();
+        from = 0;
+        to = kEnd;
+        next = steps(slices); /* known before copies need it */
     }
-    gpul__wait_for_copies<S::kStages - 2>();
-    __syncthreads();
-    tile.template load<kForm>(0, from, from + kSizeA);
-    int32_t next = steps(slices); /* known before copies need it */
+    tile.template load<kForm>(0, shared + from, shared + from + kSizeA);
+    const int32_t stop = slices - count;
     GPUL__UNROLL_NOT
-    for (; slices > 1 - int(S::kStages); --slices) {
+    for (; slices > stop; --slices) {
         const int32_t here = S::kTensor == 1 && slices == 2 - int(S::kStages) ? last : int32_t(S::kSlice);
         GPUL__UNROLL_FOR (int step = 0; step < S::kSteps; ++step) {
             if (step > 0 && step * (int(S::kSlice) / int(S::kSteps)) >= here) break; /* fault: matmul-last-steps */
-            if (step == 0) operands.template fetch_a<kForm>(to, next);
-            if (step == S::kStepOfB) operands.template fetch_b<kForm>(to, next);
+            if (step == 0) operands.template fetch_a<kForm>(shared + to, next);
+            if (step == S::kStepOfB) operands.template fetch_b<kForm>(shared + to, next);
             if (step + 1 == S::kSteps) {
-                operands.template put<kForm>(to); /* always: what may be on its way, the next fetch would wait for */
+                /* always: what may be on its way, the next fetch would wait for */
+                operands.template put<kForm>(shared + to);
                 gpul__wait_for_copies<S::kStages - 2>();
                 __syncthreads(); /* fault: matmul-slice-barrier */
                 to = from;
-                from = from == end ? shared : from + kStage;
+                from = from == kEnd ? 0 : from + kStage;
             }
-            tile.template multiply<kForm>(step, (step + 1) % S::kSteps, from, from + kSizeA);
+            tile.template multiply<kForm>(step, (step + 1) % S::kSteps, shared + from, shared + from + kSizeA);
         }
         next = steps(slices - 1);
     }
+    ring = {from, to, slices, last, next};
 }
 
 /* The loop of a form, which is `form` or, of one form only, the last one. */
 template <typename S, int kForm>
 static __device__ __forceinline__ void gpul__gemm_mainloop_of(int form, S &tile, gpul__gemm_operands<S> &operands,
-                                                              typename S::Compute *shared, int64_t left) {
-    if (form == kForm || kForm == 0) gpul__gemm_mainloop<S, kForm>(tile, operands, shared, left);
-    else gpul__gemm_mainloop_of<S, kForm == 0 ? 0 : kForm - 1>(form, tile, operands, shared, left);
+                                                              typename S::Compute *shared, gpul__gemm_ring<S> &ring,
+                                                              int32_t count) {
+    if (form == kForm || kForm == 0) gpul__gemm_mainloop<S, kForm>(tile, operands, shared, ring, count);
+    else gpul__gemm_mainloop_of<S, kForm == 0 ? 0 : kForm - 1>(form, tile, operands, shared, ring, count);
 }
 
 /* ---- split-K ----
@@ -8956,8 +8984,6 @@ static __device__ __forceinline__ void gpul__gemm_promote_sums(std::true_type, S
                                                                bool first, bool last) {
     gpul__gemm_add_before<S> add = {before};
     gpul__gemm_keep_before<S> keep = {before};
-    gpul__wait_for_copies<0>(); /* the next chunk begins in the same stages */
-    __syncthreads();
     if (!first) tile.each(add);
     if (!last) tile.each(keep);
 }
@@ -9007,23 +9033,28 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         int32_t a_vector = plan.a_vector, b_vector = plan.b_vector;
         if (S::kForms > 4) a_vector = b_vector = both;
         if (odd) a_vector = b_vector = 1; /* fault: matmul-odd-both */
-        constexpr bool promotes = S::kSplitK || int(S::kChunk) > 0;
+        constexpr bool promotes = S::kTerms != 0;
         Compute before[promotes ? int(S::kSums) : 1];
-        bool last = false;
+        operands.a.begin(gpul__gemm_side_of(p, false), p, first_m, begin, a_vector);
+        operands.b.begin(gpul__gemm_side_of(p, true), p, first_n, begin, b_vector);
+        tile.place(operands.a, operands.b, v);
+        const int form = operands.a.form() + 2 * operands.b.form() + (S::kForms > 4 && both ? 4 : 0);
+        /* all slices of the block, and those of a term or chunk */
+        int32_t slices = int32_t((length + S::kSlice - 1) / S::kSlice);
+        const int64_t most = int(S::kChunk) > 0 && plan.term > S::kChunk ? int64_t(S::kChunk) : plan.term,
+                      of_term = (most + S::kSlice - 1) / S::kSlice;
+        gpul__gemm_ring<S> ring = {-1, 0, slices, int32_t(length - int64_t(slices - 1) * S::kSlice), 0};
         GPUL__UNROLL_NOT
-        for (int32_t turn = 0; !last; ++turn) {
-            const int64_t most = int(S::kChunk) > 0 && plan.term > S::kChunk ? int64_t(S::kChunk) : plan.term,
-                          done = turn * most, from = begin + done, left = length - done;
-            last = !promotes || left <= most; /* fault: matmul-in-turn-sum */
-            const int64_t chunk = last ? left : most;
-            operands.a.begin(gpul__gemm_side_of(p, false), p, first_m, from, a_vector);
-            operands.b.begin(gpul__gemm_side_of(p, true), p, first_n, from, b_vector);
-            tile.place(operands.a, operands.b, v);
-            const int form = operands.a.form() + 2 * operands.b.form() + (S::kForms > 4 && both ? 4 : 0);
-            gpul__gemm_mainloop_of<S, S::kForms - 1>(odd ? 1 : form, tile, operands, shared, chunk);
-            if (promotes && gpul__rarely(turn > 0 || !last))
+        for (int32_t turn = 0; slices > 0; ++turn) {
+            const int32_t count =
+                promotes && of_term < slices ? int32_t(of_term) : slices; /* fault: matmul-in-turn-sum */
+            slices -= count;
+            operands.a.again();
+            operands.b.again();
+            gpul__gemm_mainloop_of<S, S::kForms - 1>(odd ? 1 : form, tile, operands, shared, ring, count);
+            if (promotes && gpul__rarely(turn > 0 || slices > 0))
                 gpul__gemm_promote_sums(std::integral_constant<bool, promotes>(), tile, before + plan.scale_only,
-                                        turn == 0, last);
+                                        turn == 0, slices == 0);
         }
         tile.add_up();
         if (S::kSplitK && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
@@ -10060,7 +10091,15 @@ static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_cons
  * with the same bits. A slice is a chunk of 128 bytes. A step along K has the high parts of sixteen (TF32: eight)
  * elements, and the low parts of the same, which are 64 bytes further. */
 struct gpul__gemm_terms : gpul__gemm_halves<64, 64, 32, 32, 64, 2, 3> {
-    enum { kSteps = gpul__gemm_halves::kSteps / 2, kLow = 32, kChunk = 0, kTensor = 2, kOdd = 0, kForms = 1 };
+    enum {
+        kSteps = gpul__gemm_halves::kSteps / 2,
+        kLow = 32,
+        kChunk = 0,
+        kTerms = 0,
+        kTensor = 2,
+        kOdd = 0,
+        kForms = 1
+    };
     float high[kDown][kAcross][4], low[kDown][kAcross][4];
     X x_low[2][kDown];
     Y y_low[2][kAcross];
@@ -11557,7 +11596,8 @@ struct gpul__gemm_tile {
     int32_t thin = 0;    /* 0, or gpul__gemm_thin_kernel: see gpul__gemm_thin_tile_of */
     bool tensor = false; /* by mma: of 16-bit types; */
     bool odd = true;     /* and of those that begin anywhere; if not, left out for sm_90a */
-    bool ends = true;    /* takes a bias and an activation */
+    bool ends = true;    /* takes a bias and an activation; */
+    bool terms = true;   /* and several terms of the tree */
 };
 template <typename S>
 static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, int32_t alone, int32_t end, int32_t add,
@@ -11570,6 +11610,7 @@ static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, 
     tile.wait = wait;
     tile.tensor = S::kTensor != 0;
     tile.odd = S::kOdd != 0;
+    tile.terms = S::kTerms != 0;
     return tile;
 }
 template <typename T>
@@ -11694,7 +11735,7 @@ static inline int64_t gpul__gemm_added(int64_t splits) {
 /* What C in so many splits takes, in cycles, with so many elements of a tile's steps copied alone. A multiprocessor has
  * so many tiles. A step takes as long as its fullest scheduler, one of four, which has whole warps. What a multiprocessor
  * has no room for is a round of its own; from the third round on, blocks are out of step. Splits leave for scratch memory,
- * and are added, 16 at a time. A block that has several terms begins each anew, and keeps the sum of those before. */
+ * and are added, 16 at a time. A block that has several terms keeps the sum of those before. */
 static inline double gpul__gemm_time(const gpul__gemm_tile &tile, double singles, int64_t tiles, int64_t splits,
                                      int64_t part, int64_t sms, int64_t terms = 1) {
     const int64_t mine = gpul_ceil_div(tiles * splits, sms), warps = tile.threads / 32, room = tile.blocks_per_sm;
@@ -11705,7 +11746,9 @@ static inline double gpul__gemm_time(const gpul__gemm_tile &tile, double singles
     };
     const double steps = mine > room && mine < 2 * room ? step(room) + step(mine - room) : step(mine);
     double time = double(part) * steps + double(mine) * tile.end;
-    if (terms > 1) time += double(terms - 1) * double(gpul_ceil_div(mine, room) * 1500 + mine * (tile.m * tile.n / 8));
+    if (terms > 1)
+        time += double(terms - 1) *
+                double((tile.thin ? gpul_ceil_div(mine, room) * 1500 : 0) + mine * (tile.m * tile.n / 8));
     if (splits == 1) return time;
     return time + double(mine * tile.m * tile.n) / 8 + double(gpul__gemm_added(splits)) * tile.add +
            (splits > gpul__gemm_fan ? 5500 : 2500);
@@ -11743,7 +11786,8 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
         }
         /* no other block multiplies while C is read */
         if (tile.blocks_per_sm == 1 && p->beta != 0) tile.end = tile.end * 8 / 5;
-        if ((plan->term < p->K && !tile.add) || tile.tensor != (plan->mma != 0)) continue;
+        if ((plan->splits > 1 && !tile.add) || (plan->part > plan->term && !tile.terms)) continue;
+        if (tile.tensor != (plan->mma != 0)) continue;
         if ((tile.thin != 0) != gpul__gemm_is_thin(p, plan->mma != 0)) continue;
         if (tile.thin > 1 && long_side > 2 * tile.m) continue; /* blocks would read the short operand over again */
         if (!tile.odd && (plan->a_vector == 1 || plan->b_vector == 1 || machine->sm_90a)) continue;

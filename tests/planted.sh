@@ -473,7 +473,7 @@ plant matmul-halves-cut test_matmul:test_tensor_cores expression 'int32_t(a.valu
 plant matmul-halves-promote test_matmul:test_long_sums without
 plant matmul-tf32-narrow test_matmul:test_plans expression 'p->M > 32' 'p->M > 31'
 plant matmul-in-turn test_matmul:test_plans instead 'plan->splits = int32_t(gpul_ceil_div(K, plan->part + 64));'
-plant matmul-in-turn-sum test_batches:test_in_turn expression 'left <= most' 'true'
+plant matmul-in-turn-sum test_batches:test_in_turn expression 'of_term < slices' 'false'
 plant matmul-tf32-terms test_matmul:test_math without
 plant matmul-short-ends test_matmul:test_plans without
 plant matmul-short-bias test_batches:test_epilogue expression 'p.transposed' 'false'
