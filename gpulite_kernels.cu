@@ -8670,24 +8670,24 @@ template <typename S> struct gpul__gemm_operands {
     }
 };
 
-/* Where the loop over K is: the stages that are read and written next, the slices that are still to be fetched, below 0 those
- * that have been, the steps of the last one, and what is left of K where the next one begins. */
-template <typename S> struct gpul__gemm_ring {
-    int32_t from, to; /* from: -1 before the loop has begun */
-    int32_t slices, last, next;
+/* Where the loop over K is, from call to call. */
+struct gpul__gemm_ring {
+    int32_t from, to;     /* in elements, the stages that are read and written next; from: -1 before it has begun */
+    int32_t slices, last; /* that are still to be fetched, if above 0, and the steps of the last one */
+    int32_t next;         /* what is left of K where the next one begins */
 };
-/* The loop over the next `count` slices of K. They pass through a ring of stages: kStages - 1 of them have been copied or
- * are being copied, those of the next call among them, and the next one goes where the last one was read. There is one
- * barrier a slice, before its last step. That step's operands are in registers by then, so behind the barrier the stage may
- * be overwritten, and the next slice is read. */
+/* The loop over the next `count` slices of K. They pass through a ring of stages: kStages - 1 of them have been copied
+ * or are being copied, those of the next call among them, and the next one goes where the last one was read. There is
+ * one barrier a slice, before its last step. That step's operands are in registers by then, so behind the barrier the
+ * stage may be overwritten, and the next slice is read. */
 template <typename S, int kForm>
 static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_operands<S> &operands,
-                                                           typename S::Compute *shared, gpul__gemm_ring<S> &ring,
+                                                           typename S::Compute *shared, gpul__gemm_ring &ring,
                                                            int32_t count) {
     typedef typename S::Compute Compute;
     enum { kStage = gpul__gemm_operands<S>::kStage, kSizeA = gpul__gemm_operands<S>::kSizeA };
-    const int32_t last = ring.last;
     enum { kEnd = (int(S::kStages) - 1) * kStage };
+    const int32_t last = ring.last;
     int32_t slices = ring.slices, next = ring.next, from = ring.from, to = ring.to;
     /* before the last one, more steps than it has: see gpul__gemm_pairs::cut */
     const auto steps = [last](int32_t more) { return more > 1 ? int32_t(S::kSlice) * 2 : more == 1 ? last : 0; };
@@ -8736,7 +8736,7 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
 /* The loop of a form, which is `form` or, of one form only, the last one. */
 template <typename S, int kForm>
 static __device__ __forceinline__ void gpul__gemm_mainloop_of(int form, S &tile, gpul__gemm_operands<S> &operands,
-                                                              typename S::Compute *shared, gpul__gemm_ring<S> &ring,
+                                                              typename S::Compute *shared, gpul__gemm_ring &ring,
                                                               int32_t count) {
     if (form == kForm || kForm == 0) gpul__gemm_mainloop<S, kForm>(tile, operands, shared, ring, count);
     else gpul__gemm_mainloop_of<S, kForm == 0 ? 0 : kForm - 1>(form, tile, operands, shared, ring, count);
@@ -9043,7 +9043,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         int32_t slices = int32_t((length + S::kSlice - 1) / S::kSlice);
         const int64_t most = int(S::kChunk) > 0 && plan.term > S::kChunk ? int64_t(S::kChunk) : plan.term,
                       of_term = (most + S::kSlice - 1) / S::kSlice;
-        gpul__gemm_ring<S> ring = {-1, 0, slices, int32_t(length - int64_t(slices - 1) * S::kSlice), 0};
+        gpul__gemm_ring ring = {-1, 0, slices, int32_t(length - int64_t(slices - 1) * S::kSlice), 0};
         GPUL__UNROLL_NOT
         for (int32_t turn = 0; slices > 0; ++turn) {
             const int32_t count =
