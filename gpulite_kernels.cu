@@ -8679,7 +8679,8 @@ struct gpul__gemm_ring {
 /* The loop over the next `count` slices of K. They pass through a ring of stages: kStages - 1 of them have been copied
  * or are being copied, those of the next call among them, and the next one goes where the last one was read. There is
  * one barrier a slice, before its last step. That step's operands are in registers by then, so behind the barrier the
- * stage may be overwritten, and the next slice is read. */
+ * stage may be overwritten, and the next slice is read. By mma of 16-bit types and TF32, whose slices are long, the last
+ * one ends with the step in which K does. */
 template <typename S, int kForm>
 static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_operands<S> &operands,
                                                            typename S::Compute *shared, gpul__gemm_ring &ring,
@@ -9177,7 +9178,7 @@ template <typename S> static __device__ __forceinline__ int64_t gpul__gemm_short
     return (end < v.problem.N ? end : v.problem.N) - cols;
 }
 /* Adds the bias, and takes the activation, of rows from row m of C on and of a lane's columns. GELU is long: a short
- * loop over four elements, in which the others move up. ReLU takes less than that. */
+ * loop over four elements, in which the others move up, and of rows that there are. ReLU takes less than that. */
 template <typename S, int kCols>
 static __device__ __forceinline__ void gpul__gemm_finish_short(typename S::Compute (&value)[S::kRead][kCols],
                                                                const gpul__gemm_problem &p, int64_t m, int64_t n,
@@ -11989,9 +11990,10 @@ static inline double gpul__tensor_least_time(int32_t m, int32_t n) {
  *
  * A slice of K takes what the tensor cores do, or what comes from L2, which the blocks of a cluster share, and goes to
  * shared memory, which they do not. slice: what it takes where operands are gathered. The end of a tile depends on
- * whether bulk copies take it to C. All that is taken for each wave of work tiles; but tiles of 64 rows end while the next
- * one is multiplied. Where K is split, sums of 64 x 64 change blocks in a cluster, each of which finishes a share, or
- * leave for scratch memory and are added 16 at a time. Such a cluster has one tile: the next wave's begin anew. */
+ * whether bulk copies take it to C, and on GELU. All that is taken for each wave of work tiles; but tiles of 64 rows
+ * end while the next one is multiplied. Where K is split, sums of 64 x 64 change blocks in a cluster, each of which
+ * finishes a share, or leave for scratch memory and are added 16 at a time. Such a cluster has one tile: the next
+ * wave's begin anew. */
 static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_task &task, int32_t m, int32_t n,
                                   double slice) {
     static const double part[4] = {1, 0.5, 0.25, 0.125};
