@@ -8959,6 +8959,12 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
     }
 }
 
+/* Does a block at the matrix's edge, which has `left` of `tile` elements, have whole groups of four, up to 16 bytes? If
+ * not, it copies and stores element by element. */
+template <typename T> static __device__ __forceinline__ bool gpul__gemm_whole(int64_t left, int tile) {
+    return left >= tile || left % (sizeof(T) == 8 ? 2 : 4) == 0; /* fault: matmul-whole-groups */
+}
+
 /* ---- the kernel for every GPU ----
  *
  * A block that takes several terms of the tree (see gpul__gemm_in_turn) adds each to the sum of those before. So it does
@@ -9029,9 +9035,13 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     if (!gpul__gemm_chosen(v.choice)) return;
     if (!plan.scale_only) {
         gpul__gemm_operands<S> operands;
-        const bool both = plan.a_vector && plan.b_vector;
         const bool odd = S::kForms == 2 && (plan.a_vector == 1 || plan.b_vector == 1); /* see gpul__gemm_pairs */
         int32_t a_vector = plan.a_vector, b_vector = plan.b_vector;
+        if (S::kTensor == 0) {
+            if (p.a_col != 1 && !gpul__gemm_whole<T>(p.M - first_m, S::kM)) a_vector = 0;
+            if (p.b_row != 1 && !gpul__gemm_whole<T>(p.N - first_n, S::kN)) b_vector = 0;
+        }
+        const bool both = a_vector && b_vector;
         if (S::kForms > 4) a_vector = b_vector = both;
         if (odd) a_vector = b_vector = 1; /* fault: matmul-odd-both */
         constexpr bool promotes = S::kTerms != 0;
@@ -9067,17 +9077,17 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     tile.each(to_shared);
     __syncthreads();                                  /* fault: matmul-end-barrier */
     const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
+    const bool c_vector = plan.c_vector && gpul__gemm_whole<T>(p.N - first_n, S::kN);
     typedef typename std::conditional<int(S::kTensor) != 0, float, T>::type Wide;
     if (int(S::kTensor) > 1 ||
         (int(S::kTensor) > 0 && p.dtype == GPUL_F32)) { /* elements alone: a copy less to compile */
         if (epilogue) gpul__gemm_store_rows<1, true, Wide, S>(shared, v, first_m, first_n);
         else gpul__gemm_store_rows<1, false, Wide, S>(shared, v, first_m, first_n);
     } else if (epilogue) {
-        if (plan.c_vector && S::kTensor == 0)
-            gpul__gemm_store_rows<S::kVector, true, T, S>(shared, v, first_m, first_n);
+        if (c_vector && S::kTensor == 0) gpul__gemm_store_rows<S::kVector, true, T, S>(shared, v, first_m, first_n);
         else gpul__gemm_store_rows<1, true, T, S>(shared, v, first_m, first_n);
     } else {
-        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, T, S>(shared, v, first_m, first_n);
+        if (c_vector) gpul__gemm_store_rows<S::kVector, false, T, S>(shared, v, first_m, first_n);
         else gpul__gemm_store_rows<1, false, T, S>(shared, v, first_m, first_n);
     }
 }
@@ -11566,19 +11576,20 @@ static inline gpul__gemm_matrix gpul__gemm_c(const gpul__gemm_problem *p) { /* i
     return {p->C, p->N & ~int64_t(7), p->M, p->c_row, p->c_batch, p->c_steps};
 }
 
-/* Are groups of four elements, up to 16 bytes, aligned in every row? And, with `dense`, is a row a number of them? */
-static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element, int64_t dense) {
+/* Are groups of four elements, up to 16 bytes, aligned in every row? */
+static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element) {
     const int64_t bytes = element * 4 < 16 ? element * 4 : 16;
-    return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0 && dense * element % bytes == 0;
+    return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0;
 }
 
-/* Is an operand copied to shared memory 16 bytes at a time? Not if it is f64, contiguous along K, and its slices, which
- * are 128 bytes of a row, begin within a sector of 32 bytes: such copies pass by the first cache, so L2 would be asked for
- * sectors twice. */
+/* Is an operand copied to shared memory 16 bytes at a time, but for the matrix's edge? Not if it is f64, contiguous along
+ * K, and its slices, which are 128 bytes of a row, begin within a sector of 32 bytes: such copies pass by the first cache,
+ * so L2 would be asked for sectors twice. Nor if K, which has its edge in every block, is no number of 16 bytes. */
 static inline bool gpul__gemm_by_vectors(const gpul__gemm_matrix &x, int64_t element, bool along_k) {
-    const int64_t sector = element == 8 && along_k ? 32 : 1;      /* fault: matmul-straddling */
-    const int64_t steps = x.pitch | x.steps;                      /* fault: batch-alignment */
-    return gpul__gemm_aligned(x.data, steps, element, x.dense) && /* fault: matmul-whole-groups */
+    const int64_t sector = element == 8 && along_k ? 32 : 1; /* fault: matmul-straddling */
+    const int64_t steps = x.pitch | x.steps;                 /* fault: batch-alignment */
+    return gpul__gemm_aligned(x.data, steps, element) &&
+           (!along_k || x.dense * element % 16 == 0) && /* fault: matmul-whole-vectors */
            gpul__aligned(x.data, size_t(sector)) && steps * element % sector == 0;
 }
 
@@ -11677,8 +11688,8 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0
         {gpul__gemm_tile_of<gpul__gemm_fmas<gpul__gemm_16, 32, 32, 4, 4, 6, 4>>(17, 0, 51, 560, 150),
          gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500), gpul__gemm_thin_tile_of<gpul__gemm_16>(1),
          gpul__gemm_tile_of<gpul__gemm_large_halves>(28, 9 / 256., 36, 6500, 900, 12),
-         gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 64, 3, 2>>(13.5, 7 / 256., 20, 2250, 500, 14),
-         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 4, 4>>(6.25, 4 / 256., 14, 1300, 8, 7),
+         gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 64, 3, 2>>(13.5, 5 / 256., 20, 2000, 500, 14),
+         gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 4, 4>>(6.25, 4 / 256., 14, 1200, 8, 7),
          gpul__gemm_thin_tile_of<gpul__gemm_16>(4), gpul__gemm_thin_mma_tile()},
         {gpul__gemm_tile_of<gpul__gemm_terms>(25, 0, 25, 2500, 900)}};
     return tiles[mma ? mma + 1 : dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
@@ -11760,6 +11771,10 @@ static inline int32_t gpul__gemm_singles(const gpul__gemm_plan *plan, gpul_dtype
     if (plan->mma) return vector == 8 ? 0 : vector == 2 ? 1 : 5;
     return vector && (!along_k || dtype == GPUL_F64) ? 0 : along_k ? 2 : 1;
 }
+/* What an element of C takes beyond a product alone, in cycles: C is read, a bias, GELU */
+static inline double gpul__gemm_finish_time(const gpul__gemm_problem *p) {
+    return (p->beta != 0 ? 0.2 : 0) + (p->bias ? 0.2 : 0) + (p->activation == GPUL_ACTIVATION_GELU ? 0.6 : 0);
+}
 /* The tile that takes least, and how many cycles. */
 static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *plan, const gpul__gemm_problem *p,
                                     int64_t part, const gpul__machine *machine) {
@@ -11771,6 +11786,7 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
     const bool short_alone =
         gpul__bytes_of(p->dtype) == 2 && !plan->mma && part <= int(gpul__gemm_short<gpul__gemm_16>::kSteps);
     const bool plain = !p->bias && !p->activation;
+    const double finish = gpul__gemm_finish_time(p);
     const int64_t long_side = p->M > p->N ? p->M : p->N;
     double least = 1e300;
     int32_t best = 0;
@@ -11783,10 +11799,8 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
             tile.busy *= alone ? .4 + .7 * rows * columns : columns;
             tile.alone = int32_t(tile.alone * columns);
             tile.end = int32_t(tile.end * (alone ? .3 + .7 * rows * columns : columns));
-            if (alone && p->activation == GPUL_ACTIVATION_GELU) tile.end += int32_t(2500 * columns);
         }
-        /* no other block multiplies while C is read */
-        if (tile.blocks_per_sm == 1 && p->beta != 0) tile.end = tile.end * 8 / 5;
+        tile.end += int32_t(double((p->M < tile.m ? p->M : tile.m) * (p->N < tile.n ? p->N : tile.n)) * finish);
         if ((plan->splits > 1 && !tile.add) || (plan->part > plan->term && !tile.terms)) continue;
         if (tile.tensor != (plan->mma != 0)) continue;
         if ((tile.thin != 0) != gpul__gemm_is_thin(p, plan->mma != 0)) continue;
@@ -11921,7 +11935,7 @@ static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_prob
         plan->counters = plan->batch * tiles * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
         plan->scratch_bytes = plan->batch * bytes; /* fault: batch-scratch */
     }
-    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
+    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element);
     return time;
 }
 /* gpul__gemm_kernel, _short_kernel and _thin_kernel */
@@ -11967,7 +11981,7 @@ struct gpul__tensor_task {
     double room[4]; /* clusters of 1, 2, 4 and 8 blocks that run at a time, one over them; 0: none */
     bool straddles_m = false, straddles_n = false, boxes = false;
     int64_t terms = 1; /* of a split */
-    bool gelu = false; /* which takes a quarter of a nanosecond an element */
+    double finish = 0; /* of an element: see gpul__gemm_finish_time */
     void set_room(const gpul__machine &machine) {
         room[0] = 1.0 / machine.sms;
         for (int32_t i = 0; i < 3; ++i) room[i + 1] = machine.clusters[i] > 0 ? 1.0 / machine.clusters[i] : 0;
@@ -11990,7 +12004,7 @@ static inline double gpul__tensor_least_time(int32_t m, int32_t n) {
  *
  * A slice of K takes what the tensor cores do, or what comes from L2, which the blocks of a cluster share, and goes to
  * shared memory, which they do not. slice: what it takes where operands are gathered. The end of a tile depends on
- * whether bulk copies take it to C, and on GELU. All that is taken for each wave of work tiles; but tiles of 64 rows
+ * whether bulk copies take it to C, and on what else an element takes. All that is taken for each wave of work tiles; but tiles of 64 rows
  * end while the next one is multiplied. Where K is split, sums of 64 x 64 change blocks in a cluster, each of which
  * finishes a share, or leave for scratch memory and are added 16 at a time. Such a cluster has one tile: the next
  * wave's begin anew. */
@@ -12004,7 +12018,7 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
     const double multiply = gpul__tensor_multiply_time(m, n), store = gpul__tensor_store_time(m, columns),
                  sums = m * n / 4096.0, slices = double(task.slices), count = double(task.batch * task.splits);
     const double end = (task.bulk ? 490 + (m == 128 ? 11.0 : 3.5) * n : 340 + (m == 128 ? 19.0 : 7.0) * n) +
-                       double(task.terms - 1) * (300 + 400 * sums) + (task.gelu ? 0.25 * m * n : 0);
+                       double(task.terms - 1) * (300 + 400 * sums) + task.finish * m * n;
     double leave = 0, add = 0; /* sums that leave for scratch memory, and what adds them up */
     if (task.splits > 1) {
         leave = 300 + 850 * sums;
@@ -12241,7 +12255,7 @@ static double gpul__tensor_plan_of(gpul__gemm_plan *plan, const gpul__gemm_probl
                               false,
                               {}};
     task.terms = gpul_ceil_div(plan->part, plan->term);
-    task.gelu = p->activation == GPUL_ACTIVATION_GELU;
+    task.finish = gpul__gemm_finish_time(p) * 0.75;
     task.straddles_m = straddles[turned];
     task.straddles_n = straddles[!turned];
     task.boxes = !wide && p->b_row != 1;
@@ -12389,7 +12403,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
         gpul__gemm_plan by_mma = *plan;
         /* Small products take less by mma, where a block has less to do before its first step and after its last. */
         const bool tiny = p->K < 128 && size < 262144; /* 2^18 */
-        const double most = tensor && !tiny ? gpul__tensor_plan(plan, p, machine) * 0.95 + 1200 : 1e300;
+        const double most = tensor && !tiny ? gpul__tensor_plan(plan, p, machine) + 600 : 1e300;
         if (machine->mma && gpul__mma_plan(&by_mma, p, machine, most)) *plan = by_mma;
     } else if (rounds) gpul__rounded_plan(plan, p, machine);
     else {
@@ -12450,7 +12464,7 @@ static gpul__pack_view gpul__pack_operands(const gpul__gemm_problem *p) {
         op.row_stride = i ? p->b_col : p->a_row;
         op.k_stride = i ? p->b_row : p->a_col;
         op.batch = x[i].batch;
-        op.vector = gpul__gemm_aligned(x[i].data, x[i].pitch | x[i].batch, 4, 0);
+        op.vector = gpul__gemm_aligned(x[i].data, x[i].pitch | x[i].batch, 4);
     }
     return pack;
 }

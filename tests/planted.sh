@@ -457,7 +457,8 @@ plant outputs-together test_custom:test_outputs expression 'p->strides[4 + k][la
 plant matmul-stack-time test_batches:test_copied_stacks expression 'double(gpul_ceil_div(before.batch, next.batch))' '1.0'
 plant matmul-slice-barrier test_matmul:test_tiles without
 plant matmul-fused test_matmul:test_chain instead 'c[l] += a[l / 2][s] * b[l % 2][s];'
-plant matmul-whole-groups test_matmul:test_plans expression 'x.dense' '0'
+plant matmul-whole-vectors test_matmul:test_plans expression 'x.dense' '0'
+plant matmul-whole-groups test_matmul:test_padded_ends expression 'left % (sizeof(T) == 8 ? 2 : 4) == 0' 'true'
 plant matmul-nan test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-halves-ends test_matmul:test_tensor_cores expression 'length < kCount' 'false'
 plant matmul-halves-cut-off test_matmul:test_padded_ends expression 'copy_each(to, from, length)' '(void)0'

@@ -208,23 +208,34 @@ static void padded_ones(gpul_array *a, gpul_array *memory, gpul_dtype t, int64_t
     a->strides[2] = by_columns ? pitch : 1;
     CHECK_OK(gpul_fill(a, 1, NULL));
 }
-/* What is between rows, and behind the last one, counts for nothing. */
+/* Elements of a stack's memory that are NaN: as many as lie between its rows, or columns */
+static int64_t nan_elements(const gpul_array *memory) {
+    gpul_array is_nan = GPUL_ZERO;
+    int64_t n = -1;
+    CHECK_OK(gpul_device_array(&is_nan, GPUL_U8, gpul_1d(memory->shape[0]), NULL));
+    CHECK_OK(gpul_binary(&is_nan, GPUL_NOT_EQUAL, memory, memory, NULL));
+    CHECK_OK(gpul_reduce_host(&n, GPUL_I64, &is_nan, GPUL_COUNT_NONZERO, NULL));
+    CHECK_OK(gpul_free(&is_nan));
+    return n;
+}
+/* What is between rows, and behind the last one, counts for nothing, and stays. */
 static void test_padded_ends(void) {
     static const int64_t shapes[][4] = {
         {1, 33, 17, 43}, {1, 70, 41, 130}, {3, 13, 9, 21}, {2, 5, 90, 77}, {1, 65, 9, 57}};
     for (int k = 0; k < COUNT_OF(shapes) * 16; k++) {
         const int64_t *const n = shapes[k / 16];
         const gpul_dtype t = types[k % 4];
-        gpul_array A, B, C = GPUL_ZERO, of_A = GPUL_ZERO, of_B = GPUL_ZERO;
+        gpul_array A, B, C, of_A = GPUL_ZERO, of_B = GPUL_ZERO, of_C = GPUL_ZERO;
         double least = 0, most = 0;
         padded_ones(&A, &of_A, t, n[0], n[1], n[3], k / 4 % 2);
         padded_ones(&B, &of_B, t, n[0], n[3], n[2], k / 8 % 2);
-        CHECK_OK(gpul_device_array(&C, t, gpul_3d(n[0], n[1], n[2]), NULL));
+        padded_ones(&C, &of_C, t, n[0], n[1], n[2], k / 4 % 3 == 0);
         CHECK_OK(gpul_matmul(&C, &A, &B, NULL));
         CHECK_OK(gpul_min(&least, &C, NULL));
         CHECK_OK(gpul_max(&most, &C, NULL));
         CHECK(least == (double)n[3] && most == (double)n[3]);
-        CHECK_OK(gpul_free_all(&of_A, &of_B, &C));
+        CHECK_INT(nan_elements(&of_C), of_C.shape[0] - n[0] * n[1] * n[2]);
+        CHECK_OK(gpul_free_all(&of_A, &of_B, &of_C));
     }
 }
 
@@ -1593,13 +1604,11 @@ static void test_plans(void) {
         }
         if (plan.a_vector && !plan.mma)
             good = good && (uintptr_t)p.A % (uintptr_t)four == 0 &&
-                   (p.a_col == 1 ? p.a_row : p.a_col) * size % four == 0 &&
-                   (p.a_col == 1 ? p.K : p.M) * size % four == 0 &&
+                   (p.a_col == 1 ? p.a_row : p.a_col) * size % four == 0 && (p.a_col != 1 || p.K * size % 16 == 0) &&
                    (size != 8 || p.a_col != 1 || ((uintptr_t)p.A % 32 == 0 && p.a_row % 4 == 0));
         if (plan.b_vector && !plan.mma)
             good = good && (uintptr_t)p.B % (uintptr_t)four == 0 &&
-                   (p.b_row == 1 ? p.b_col : p.b_row) * size % four == 0 &&
-                   (p.b_row == 1 ? p.K : p.N) * size % four == 0 &&
+                   (p.b_row == 1 ? p.b_col : p.b_row) * size % four == 0 && (p.b_row != 1 || p.K * size % 16 == 0) &&
                    (size != 8 || p.b_row != 1 || ((uintptr_t)p.B % 32 == 0 && p.b_col % 4 == 0));
         if (plan.c_vector && !plan.tensor)
             good = good && (uintptr_t)p.C % (uintptr_t)four == 0 && p.c_row * size % four == 0;
