@@ -1063,11 +1063,11 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 go to tensor cores, on a GPU of
- * compute capability 8.0 or later with kernels built for that, with K from 17 on, and from 13 on where C is large.
- * Their bits are others, for tensor cores cut off sums of a few products to f32, each generation in its own way: they
- * are the same on all GPUs of one, whatever the build, and the stand-in's are Hopper's. There gamma(min(K, K / 8192 +
- * 8320) + 2) bounds the error, and gamma of twice as much where a sum has 8 products and one bit more than f32, as
- * published of Ampere. Each product of a stack has the bits that it has alone.
+ * compute capability 8.0 or later with kernels built for that, with K from 9 on, or, where C has at most 32 rows or
+ * columns, with any K. Their bits are others, for tensor cores cut off sums of a few products to f32, each generation in
+ * its own way: they are the same on all GPUs of one, whatever the build, and the stand-in's are Hopper's. There
+ * gamma(min(K, K / 8192 + 8320) + 2) bounds the error, and gamma of twice as much where a sum has 8 products and one
+ * bit more than f32, as published of Ampere. Each product of a stack has the bits that it has alone.
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
  * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the
@@ -1686,7 +1686,7 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
 /* What kernels read comes last, side by side: a warp waits for each piece of its arguments that it has not read yet. */
 typedef struct gpul__gemm_plan {
     int32_t tensor; /* 1: gpul__tensor_kernel, Hopper's tensor cores ("tensor" below) */
-    int32_t mma;    /* 1: gpul__gemm_kernel or gpul__gemm_thin_mma_kernel on tensor cores; 2: of emulated f32 */
+    int32_t mma;    /* 1: tensor cores, by gpul__gemm_kernel, _thin_mma_ or _short_mma_kernel; 2: of emulated f32 */
     int32_t tile;   /* of gpul__gemm_tiles; tensor: of gpul__tensor_functions */
     int32_t device;
     int32_t packed;           /* what gpul__gemm_pack copies for: _EMULATED, or _TF32 without tensor cores */
@@ -1706,6 +1706,7 @@ typedef struct gpul__gemm_plan {
     int32_t tile_m, tile_n;   /* elements of a tile */
     int32_t group_rows;       /* raster order: rows of work tiles in a group */
     int32_t products_at_once; /* of a stack, that a block takes: 1, but where C has few rows or columns */
+    int32_t short_k;          /* 1: gpul__gemm_short_mma_kernel */
     int32_t scale_only;       /* alpha or K is 0: A and B are not read */
     int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned; mma, of A and B: see gpul__mma_plan */
     /* tensor cores */

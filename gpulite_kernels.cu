@@ -7604,7 +7604,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * stack, a block takes the splits itself, one after the other, and adds them in that order.
  *
  * gpul__gemm_short_kernel, for every GPU, where K has few steps (gpul__gemm_short::kSteps): a thread keeps its columns of
- * B and goes down C.
+ * B and goes down C. gpul__gemm_short_mma_kernel does so for 16-bit types on tensor cores, up to 64 steps, a warp of any
+ * product of a stack on its own.
  *
  * gpul__gemm_thin_kernel, for every GPU, where C has four rows or four columns at most, and K more than 16 steps: the
  * operand that is long is read once, at the speed of memory, by threads that keep the sums. A sum has eight chains.
@@ -9037,7 +9038,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         gpul__gemm_operands<S> operands;
         const bool odd = S::kForms == 2 && (plan.a_vector == 1 || plan.b_vector == 1); /* see gpul__gemm_pairs */
         int32_t a_vector = plan.a_vector, b_vector = plan.b_vector;
-        if (S::kTensor == 0) {
+        if (sizeof(T) == 4) { /* doubles have no registers to spare for it */
             if (p.a_col != 1 && !gpul__gemm_whole<T>(p.M - first_m, S::kM)) a_vector = 0;
             if (p.b_row != 1 && !gpul__gemm_whole<T>(p.N - first_n, S::kN)) b_vector = 0;
         }
@@ -9177,16 +9178,20 @@ template <typename S, int kOuter, int kThreads, int kPitch> struct gpul__gemm_sh
     }
 };
 
-/* The row and the column of C that have so many of the block's rows, or columns, from them on */
-static __device__ __forceinline__ int64_t gpul__gemm_short_m(const gpul__gemm_view &v, int rows) {
-    const int64_t end = int64_t(gpul__quotient(blockIdx.x, v.tensor.of_group) + 1) * v.plan.tile_m;
-    return (end < v.problem.M ? end : v.problem.M) - rows;
-}
-template <typename S> static __device__ __forceinline__ int64_t gpul__gemm_short_n(const gpul__gemm_view &v, int cols) {
-    const uint32_t tile_n = blockIdx.x - gpul__quotient(blockIdx.x, v.tensor.of_group) * uint32_t(v.plan.tiles_n);
-    const int64_t end = int64_t(tile_n + 1) * S::kN;
-    return (end < v.problem.N ? end : v.problem.N) - cols;
-}
+/* The row and the column of C that have so many of the block's rows, or columns, from them on: found anew where a bias
+ * needs them, for registers are few */
+struct gpul__gemm_short_place {
+    const gpul__gemm_view &v;
+    __device__ __forceinline__ int64_t row(int rows) const {
+        const int64_t end = int64_t(gpul__quotient(blockIdx.x, v.tensor.of_group) + 1) * v.plan.tile_m;
+        return (end < v.problem.M ? end : v.problem.M) - rows;
+    }
+    __device__ __forceinline__ int64_t column(int cols) const {
+        const uint32_t tile_n = blockIdx.x - gpul__quotient(blockIdx.x, v.tensor.of_group) * uint32_t(v.plan.tiles_n);
+        const int64_t end = int64_t(tile_n + 1) * v.plan.tile_n;
+        return (end < v.problem.N ? end : v.problem.N) - cols;
+    }
+};
 /* Adds the bias, and takes the activation, of rows from row m of C on and of a lane's columns. GELU is long: a short
  * loop over four elements, in which the others move up, and of rows that there are. ReLU takes less than that. */
 template <typename S, int kCols>
@@ -9194,22 +9199,20 @@ static __device__ __forceinline__ void gpul__gemm_finish_short(typename S::Compu
                                                                const gpul__gemm_problem &p, int64_t m, int64_t n,
                                                                int rows, int cols) {
     typedef typename S::Compute Compute;
-    if (p.bias) {
-        Compute bias[S::kRead][kCols];
-        GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) {
-            GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j)
-                bias[i][j] = i < rows && j * 32 < cols && (i == 0 || p.transposed) && (j == 0 || !p.transposed)
-                                 ? gpul__gemm_bias_at<Compute>(p, m + i, n + j * 32)
-                                 : Compute(0);
-        }
-        GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i) {
-            GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) {
-                const Compute term = p.transposed ? bias[i][0] : bias[0][j]; /* fault: matmul-short-bias */
-                value[i][j] = gpul__gemm_add(value[i][j], term);
-            }
-        }
-    }
     enum { kAll = int(S::kRead) * kCols };
+    if (p.bias && p.transposed) { /* of rows */ /* fault: matmul-short-bias */
+        Compute bias[S::kRead];
+        GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i)
+            bias[i] = i < rows ? gpul__gemm_bias_at<Compute>(p, m + i, n) : Compute(0);
+        GPUL__UNROLL_FOR (int i = 0; i < kAll; ++i)
+            value[i / kCols][i % kCols] = gpul__gemm_add(value[i / kCols][i % kCols], bias[i / kCols]);
+    } else if (p.bias) {
+        Compute bias[kCols];
+        GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j)
+            bias[j] = j * 32 < cols ? gpul__gemm_bias_at<Compute>(p, m, n + j * 32) : Compute(0);
+        GPUL__UNROLL_FOR (int i = 0; i < kAll; ++i)
+            value[i / kCols][i % kCols] = gpul__gemm_add(value[i / kCols][i % kCols], bias[i % kCols]);
+    }
     if (p.activation == GPUL_ACTIVATION_RELU) {
         GPUL__UNROLL_FOR (int i = 0; i < kAll; ++i)
             value[i / kCols][i % kCols] = gpul__gemm_relu(value[i / kCols][i % kCols]); /* fault: matmul-short-relu */
@@ -9227,10 +9230,10 @@ static __device__ __forceinline__ void gpul__gemm_finish_short(typename S::Compu
 }
 
 /* What is left of C from the lane's first element on: rows, of which it has `mine`, and columns. kBf16: of 16-bit types */
-template <bool kBf16, typename S, int kCols>
+template <bool kBf16, typename S, int kCols, typename Place>
 static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::Compute (&sum)[S::kRows][kCols],
-                                                              typename S::T *c, const gpul__gemm_view &v, int left,
-                                                              int mine, int cols) {
+                                                              typename S::T *c, const gpul__gemm_view &v,
+                                                              const Place &place, int left, int mine, int cols) {
     typedef typename S::T T;
     typedef typename S::Compute Compute;
     const int rows = left < mine ? left : mine;
@@ -9260,8 +9263,8 @@ static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::
             }
         }
         if (S::kEnds && gpul__gemm_has_epilogue(v.problem))
-            gpul__gemm_finish_short<S>(value, v.problem, gpul__gemm_short_m(v, left - first),
-                                       gpul__gemm_short_n<S>(v, cols), rows - first, cols);
+            gpul__gemm_finish_short<S>(value, v.problem, place.row(left - first), place.column(cols), rows - first,
+                                       cols);
         GPUL__UNROLL_FOR (int i = 0; i < S::kRead; ++i, c += v.problem.c_row) {
             if (first + i >= rows) break;
             GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) {
@@ -9302,8 +9305,9 @@ gpul__gemm_multiply_short(const typename S::Compute *a, const typename S::Comput
         GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i)
             sum[i][j] = gpul__gemm_add(sum[i][j], Compute(0)); /* fault: matmul-short-zero */
     }
-    if (sizeof(typename S::T) == 2 && bf16) gpul__gemm_store_short<true, S, kCols>(sum, c, v, rows, mine, cols);
-    else gpul__gemm_store_short<false, S, kCols>(sum, c, v, rows, mine, cols);
+    const gpul__gemm_short_place place = {v};
+    if (sizeof(typename S::T) == 2 && bf16) gpul__gemm_store_short<true, S, kCols>(sum, c, v, place, rows, mine, cols);
+    else gpul__gemm_store_short<false, S, kCols>(sum, c, v, place, rows, mine, cols);
 }
 
 template <typename S>
@@ -9359,6 +9363,183 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         Compute *const read = of_a;
         of_a = next;
         next = read;
+    }
+}
+
+/* ---- the kernel for short K on tensor cores ----
+ *
+ * The same for 16-bit types, by mma. Each warp has a tile of its own, of any product of a stack: 32 columns or, where
+ * one step of mma has all of K, 64, and some rows, which it goes down sixteen at a time. Its columns of B are in shared
+ * memory, and so are the rows of A, both as pairs along K, wherever they begin and whatever is contiguous. Sums of 32
+ * columns pass through shared memory, and lanes store neighbours. While some warps wait for memory, others multiply. */
+struct gpul__gemm_short_mma {
+    typedef gpul__gemm_16 T;
+    typedef float Compute;
+    enum {
+        kSteps = 64, /* of K, at most */
+        kHigh = 16,  /* rows at a time */
+        kRows = 8,   /* of a lane, stored at a time */
+        kRead = 8,
+        kEnds = 1,
+        kStrip = 32, /* columns at a time */
+        kWarps = 4,
+        kThreads = 32 * kWarps,
+        kBlocksPerSM = 8,
+        kSumPitch = int(kStrip) + 8 /* lanes' pairs of sums have no bank in common */
+    };
+    /* elements from line to line of shared memory: sixteen bytes of eight lines have no bank in common */
+    static __host__ __device__ inline int32_t pitch(int32_t steps) { return steps + 8; }
+    /* columns of a warp, and what it has of shared memory */
+    static __host__ __device__ inline int32_t columns(int32_t steps) { return steps > 16 ? kStrip : 2 * kStrip; }
+    static __host__ __device__ inline int32_t warp_bytes(int32_t steps) {
+        return (columns(steps) + kHigh) * pitch(steps) * 2 + kHigh * kSumPitch * 4;
+    }
+};
+/* Sixteen lines of A or B, rows or columns, from global to shared memory, as pairs along K: sixteen steps at a time, of
+ * which a lane has four pairs. Neighbouring lanes have neighbours in memory. `left` lines and K of the steps are there;
+ * the rest are zeros. */
+struct gpul__gemm_short_lines {
+    const gpul__gemm_16 *from;
+    int64_t stride, stride_k;
+    int32_t K;
+    bool words; /* pairs are aligned words */
+
+    __device__ __forceinline__ gpul__gemm_short_lines(const gpul__gemm_side &x, int64_t product, int64_t first,
+                                                      int32_t k)
+        : from(static_cast<const gpul__gemm_16 *>(x.data) + product * x.batch + first * x.stride_outer),
+          stride(x.stride_outer), stride_k(x.stride_k), K(k),
+          words(stride_k == 1 && stride % 2 == 0 && (reinterpret_cast<uintptr_t>(from) & 3) == 0) {}
+    __device__ __forceinline__ void copy(uint16_t *shared, int pitch, int left) {
+        const int lane = int(threadIdx.x) % 32;
+        const bool along_k = stride_k == 1;
+        const int line = along_k ? lane / 8 : lane % 16, next_line = along_k ? 4 : 0, next_k = along_k ? 0 : 4;
+        const int64_t on = next_line * stride + next_k * stride_k, on_16 = 16 * stride_k;
+        const int k = along_k ? lane % 8 * 2 : lane / 16 * 2;
+        const gpul__gemm_16 *x = from + line * stride + k * stride_k;
+        uint16_t *to = shared + line * pitch + k;
+        GPUL__UNROLL_NOT
+        for (int first = 0; first < K; first += 16, x += on_16, to += 16) {
+            const gpul__gemm_16 *at = x;
+            uint32_t pair[4];
+            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i, at += on) {
+                const int exist = line + i * next_line < left ? K - first - k - i * next_k : 0;
+                uint32_t low = 0, high = 0;
+                if (words) {
+                    if (exist > 1) low = *reinterpret_cast<const uint32_t *>(at);
+                    if (exist == 1) low = at->bits; /* fault: matmul-short-mma-odd */
+                } else {
+                    if (exist > 0) low = at->bits;
+                    if (exist > 1) high = at[stride_k].bits;
+                }
+                pair[i] = low | high << 16;
+            }
+            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i)
+                *reinterpret_cast<uint32_t *>(to + i * (next_line * pitch + next_k)) = pair[i];
+        }
+        from += 16 * stride;
+    }
+};
+/* sum: lane 4 g + t has, of each eight columns, those 2 t and 2 t + 1, in rows g and g + 8; of `cols` that there are */
+template <gpul_dtype kType>
+static __device__ __forceinline__ void gpul__gemm_short_multiply(float (&sum)[4][4], const uint16_t *a,
+                                                                 const uint16_t *b, int steps, int cols) {
+    const int lane = int(threadIdx.x) % 32, pitch = gpul__gemm_short_mma::pitch(steps);
+    gpul__gemm_zero(sum);
+#ifndef GPULITE_CPU_STANDIN
+    typedef gpul__gemm_halves<32, 32, 16, 16, 64, 4, 4> Halves; /* for ldmatrix */
+    uint32_t from_a = gpul__shared_address(a) + uint32_t(lane % 16 * pitch + lane / 16 * 8) * 2,
+             from_b = gpul__shared_address(b) + uint32_t((lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 8) * 2;
+    GPUL__UNROLL_NOT
+    for (int k = 0; k < steps; k += 16, from_a += 32, from_b += 32) {
+        uint32_t x[4], y[2][2];
+        Halves::load_four<false>(x[0], x[1], x[2], x[3], from_a);
+        GPUL__UNROLL_FOR (int j = 0; j < 4; j += 2) {
+            if (j * 8 >= cols) break;
+            Halves::load_four<false>(y[0][0], y[0][1], y[1][0], y[1][1], from_b + uint32_t(j * 16 * pitch));
+            gpul__mma<kType>(sum[j], x, y[0]);
+            gpul__mma<kType>(sum[j + 1], x, y[1]);
+        }
+    }
+#else
+    const int g = lane / 4, t = lane % 4;
+    for (int first = 0; first < steps; first += 16) {
+        gpul__tensor_factors x[2], y;
+        for (int k = 0; k < 16; ++k) {
+            for (int i = 0; i < 2; ++i) x[i].set(k, a[(g + 8 * i) * pitch + first + k], kType);
+        }
+        for (int j = 0; j < 8 && j / 2 * 8 < cols; ++j) {
+            for (int k = 0; k < 16; ++k) y.set(k, b[(j / 2 * 8 + 2 * t + j % 2) * pitch + first + k], kType);
+            for (int i = 0; i < 2; ++i) {
+                float &to = sum[j / 2][i * 2 + j % 2];
+                to = gpul__tensor_add(to, x[i], y);
+            }
+        }
+    }
+#endif
+}
+
+static __global__ void __launch_bounds__(gpul__gemm_short_mma::kThreads, gpul__gemm_short_mma::kBlocksPerSM)
+    gpul__gemm_short_mma_kernel(const __grid_constant__ gpul__gemm_view v) {
+    typedef gpul__gemm_short_mma S;
+    GPUL_SHARED(uint16_t, shared); /* of each warp: columns of B, rows of A, sums */
+#if defined(__CUDA_ARCH__) && !defined(GPUL__COPIES_ASYNC)
+    return;                        /* never launched there: see gpul__find_tensor_cores */
+#endif
+    const gpul__gemm_problem &p = v.problem;
+    const uint32_t item = blockIdx.x * S::kWarps + threadIdx.x / 32,
+                   product = gpul__quotient(item, v.tensor.of_product),
+                   tile = item - product * uint32_t(v.plan.tiles_m * v.plan.tiles_n),
+                   tile_m = gpul__quotient(tile, v.tensor.of_group), tile_n = tile - tile_m * uint32_t(v.plan.tiles_n);
+    const int steps = (int(p.K) + 15) & ~15, pitch = S::pitch(steps), lane = int(threadIdx.x) % 32;
+    const int64_t m = int64_t(tile_m) * v.plan.tile_m, n = int64_t(tile_n) * v.plan.tile_n;
+    const int cols = p.N - n < v.plan.tile_n ? int(p.N - n) : v.plan.tile_n;
+    const bool bf16 = p.dtype == GPUL_BF16;
+    uint16_t *const of_b = shared + int(threadIdx.x) / 32 * (S::warp_bytes(steps) / 2);
+    uint16_t *const of_a = of_b + S::columns(steps) * pitch;
+    float *const sums = reinterpret_cast<float *>(of_a + S::kHigh * pitch);
+    /* Of 16 columns or fewer, lanes have these, and each half of them, or quarter, or eighth, rows of its own. */
+    const int parts_log2 = cols <= 4 ? 3 : cols <= 8 ? 2 : cols <= 16 ? 1 : 0;
+    const int mine = S::kHigh >> parts_log2, above = (lane << parts_log2) / 32 * mine,
+              across = lane & (31 >> parts_log2);
+    gpul__await(); /* fault: matmul-short-mma-await */
+    if (product >= (p.batch > 1 ? uint32_t(p.batch) : 1)) return;
+    gpul__gemm_short_lines b(gpul__gemm_side_of(p, true), product, n, int(p.K)),
+        a(gpul__gemm_side_of(p, false), product, m, int(p.K));
+    GPUL__UNROLL_NOT
+    for (int col = 0; col < cols; col += 16) b.copy(of_b + col * pitch, pitch, cols - col);
+    gpul__gemm_16 *c = static_cast<gpul__gemm_16 *>(p.C) + product * p.c_batch + m * p.c_row + n + across;
+    struct { /* as gpul__gemm_short_place */
+        int64_t end_m, end_n;
+        __device__ __forceinline__ int64_t row(int rows) const { return end_m - rows; }
+        __device__ __forceinline__ int64_t column(int columns) const { return end_n - columns; }
+    } const place = {m + v.plan.tile_m < p.M ? m + v.plan.tile_m : p.M, n + cols};
+    GPUL__UNROLL_NOT
+    for (int rows = p.M - m < v.plan.tile_m ? int(p.M - m) : v.plan.tile_m; rows > 0;
+         rows -= S::kHigh, c += S::kHigh * p.c_row) {
+        a.copy(of_a, pitch, rows); /* those before have been read */
+        __syncwarp();              /* fault: matmul-short-mma-late */
+        GPUL__UNROLL_NOT
+        for (int strip = 0; strip < cols; strip += S::kStrip) {
+            float sum[4][4];
+            if (bf16) gpul__gemm_short_multiply<GPUL_BF16>(sum, of_a, of_b + strip * pitch, steps, cols - strip);
+            else gpul__gemm_short_multiply<GPUL_F16>(sum, of_a, of_b + strip * pitch, steps, cols - strip);
+            if (strip > 0) __syncwarp(); /* those before have been read */ /* fault: matmul-short-mma-read */
+            GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) {
+                float *const to = sums + lane / 4 * S::kSumPitch + j * 8 + lane % 4 * 2;
+                GPUL__UNROLL_FOR (int i = 0; i < 2; ++i) gpul__gemm_write<2>(to + i * 8 * S::kSumPitch, sum[j] + 2 * i);
+            }
+            __syncwarp(); /* fault: matmul-short-mma-sums */
+            GPUL__UNROLL_NOT
+            for (int row = above; row < above + mine && row < rows; row += S::kRows) {
+                float own[S::kRows][1];
+                GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i)
+                    own[i][0] = i < mine ? sums[(row + i) * S::kSumPitch + across] : 0.0f;
+                const int most = mine < int(S::kRows) ? mine : int(S::kRows), left = cols - strip - across;
+                gpul__gemm_16 *const to = c + row * p.c_row + strip;
+                if (bf16) gpul__gemm_store_short<true, S, 1>(own, to, v, place, rows - row, most, left);
+                else gpul__gemm_store_short<false, S, 1>(own, to, v, place, rows - row, most, left);
+            }
+        }
     }
 }
 
@@ -11582,14 +11763,15 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
     return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0;
 }
 
-/* Is an operand copied to shared memory 16 bytes at a time, but for the matrix's edge? Not if it is f64, contiguous along
- * K, and its slices, which are 128 bytes of a row, begin within a sector of 32 bytes: such copies pass by the first cache,
- * so L2 would be asked for sectors twice. Nor if K, which has its edge in every block, is no number of 16 bytes. */
+/* Is an operand copied to shared memory 16 bytes at a time? Its rows are whole numbers of them; of floats that are not
+ * contiguous along K, those at the matrix's edge need not be: a block sees to it. Not if it is f64, contiguous along K, and
+ * its slices, which are 128 bytes of a row, begin within a sector of 32 bytes: such copies pass by the first cache, so L2
+ * would be asked for sectors twice. */
 static inline bool gpul__gemm_by_vectors(const gpul__gemm_matrix &x, int64_t element, bool along_k) {
     const int64_t sector = element == 8 && along_k ? 32 : 1; /* fault: matmul-straddling */
     const int64_t steps = x.pitch | x.steps;                 /* fault: batch-alignment */
     return gpul__gemm_aligned(x.data, steps, element) &&
-           (!along_k || x.dense * element % 16 == 0) && /* fault: matmul-whole-vectors */
+           ((element < 8 && !along_k) || x.dense * element % 16 == 0) && /* fault: matmul-whole-vectors */
            gpul__aligned(x.data, size_t(sector)) && steps * element % sector == 0;
 }
 
@@ -11773,7 +11955,7 @@ static inline int32_t gpul__gemm_singles(const gpul__gemm_plan *plan, gpul_dtype
 }
 /* What an element of C takes beyond a product alone, in cycles: C is read, a bias, GELU */
 static inline double gpul__gemm_finish_time(const gpul__gemm_problem *p) {
-    return (p->beta != 0 ? 0.2 : 0) + (p->bias ? 0.2 : 0) + (p->activation == GPUL_ACTIVATION_GELU ? 0.6 : 0);
+    return (p->beta != 0 ? 0.2 : 0) + (p->bias ? 0.1 : 0) + (p->activation == GPUL_ACTIVATION_GELU ? 0.6 : 0);
 }
 /* The tile that takes least, and how many cycles. */
 static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *plan, const gpul__gemm_problem *p,
@@ -12219,6 +12401,38 @@ static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, c
     return found;
 }
 
+/* gpul__gemm_short_mma_kernel. Tiles of C have rows so that all warps of the GPU have one, or, of 256 rows, several. False
+ * if all takes more nanoseconds than `most`. */
+static bool gpul__short_mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine,
+                                 double *most) {
+    typedef gpul__gemm_short_mma S;
+    if (p->dtype == GPUL_F32 || p->K > S::kSteps) return false;
+    const int32_t steps = int32_t(gpul__round_up(p->K, 16)), tile_n = S::columns(steps);
+    const int64_t across = gpul_ceil_div(p->N, int64_t(tile_n)), columns = across * plan->batch,
+                  slots = int64_t(machine->sms) * S::kBlocksPerSM * S::kWarps,
+                  down = slots > columns ? slots / columns : 1,
+                  rows = gpul__round_up(gpul_ceil_div(p->M, down), int64_t(S::kHigh));
+    const int32_t tile_m = int32_t(rows < 256 ? rows : 256);
+    const int64_t tiles_m = gpul_ceil_div(p->M, int64_t(tile_m));
+    /* a warp's copies wait for each other; and what a multiprocessor does for sixteen rows of 32 columns */
+    const double slices = steps / 16,
+                 parts = double(gpul_ceil_div(p->M, int64_t(S::kHigh))) *
+                         double(gpul_ceil_div(p->N, int64_t(S::kStrip))) * double(plan->batch),
+                 time = 2500 + slices * (tile_m / int(S::kHigh)) * 700 +
+                        parts / machine->sms * (50 + 75 * slices + 140 * gpul__gemm_finish_time(p));
+    const int64_t room = INT32_MAX / (tiles_m * across); /* products whose tiles have numbers of 32 bits */
+    if (room < 1 || !(time < *most)) return false;
+    *most = time;
+    plan->mma = plan->short_k = plan->group_rows = plan->products_at_once = 1;
+    plan->term = plan->part;
+    plan->tile_m = tile_m;
+    plan->tile_n = tile_n;
+    plan->tiles_m = tiles_m;
+    plan->tiles_n = across;
+    if (plan->batch > room) plan->batch = room; /* fault: matmul-short-mma-room */
+    return true;
+}
+
 /* Slices after which sums are promoted */
 static inline int32_t gpul__tensor_chunk_of(const gpul__gemm_plan *plan, int64_t slice) {
     return plan->part > plan->term ? int32_t(plan->term / slice) : int32_t(gpul__tensor_chunk);
@@ -12374,9 +12588,9 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
 }
 
 /* Which kernel: tensor cores for 16-bit types and TF32, Hopper's where numbers of tiles and coordinates fit in 32 bits.
- * But not, of 16-bit types, for short K, where C takes the time (of a wide C, bulk copies are the faster way there). Few
- * rows or columns, where an operand does, have a kernel of their own. The smallest products are for mma alone, since
- * tensor maps take the host longer. TF32, where any of the three is 32 or less, saves nothing, for memory takes the
+ * But not, of 16-bit types, for the shortest K of more than a few rows and columns: there C takes the time, and lanes
+ * that have several columns store it faster. Few rows or columns, where an operand takes the time, have a kernel of their
+ * own. The smallest products are for mma alone, since tensor maps take the host longer. TF32, where any of the three is 32 or less, saves nothing, for memory takes the
  * time. Emulation packs two dimensions and saves with all three: it takes large products. */
 static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
@@ -12388,9 +12602,8 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
     const bool rounds =
         p->math == GPUL_MATH_TF32 && p->M > 32 && p->N > 32 && p->K > 32; /* fault: matmul-tf32-narrow */
-    const bool wide = p->M >= 256 && p->N >= 256 && double(p->M) * double(p->N) >= 4194304; /* 2^22 */
     const bool of_16 = gpul__bytes_of(p->dtype) == 2, thin = gpul__gemm_is_thin(p, machine->mma != 0);
-    const bool halves = of_16 && !thin && (p->K > 16 || (p->K > 12 && wide));
+    const bool halves = of_16 && !thin && (p->K > 8 || p->M <= 32 || p->N <= 32); /* fault: matmul-short-halves */
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
@@ -12403,7 +12616,9 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
         gpul__gemm_plan by_mma = *plan;
         /* Small products take less by mma, where a block has less to do before its first step and after its last. */
         const bool tiny = p->K < 128 && size < 262144; /* 2^18 */
-        const double most = tensor && !tiny ? gpul__tensor_plan(plan, p, machine) + 600 : 1e300;
+        double most = tensor && !tiny ? gpul__tensor_plan(plan, p, machine) + 600 : 1e300;
+        gpul__gemm_plan short_k = by_mma;
+        if (machine->mma && gpul__short_mma_plan(&short_k, p, machine, &most)) *plan = short_k;
         if (machine->mma && gpul__mma_plan(&by_mma, p, machine, most)) *plan = by_mma;
     } else if (rounds) gpul__rounded_plan(plan, p, machine);
     else {
@@ -12440,6 +12655,16 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
 
 static inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) { return p.batch > 1 ? uint32_t(p.batch) : 1; }
 
+static int32_t gpul__launch_short_mma(gpul__gemm_view &v, gpul_stream stream) {
+    typedef gpul__gemm_short_mma S;
+    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n, all = tiles * gpul__batch_of(v.problem);
+    const int32_t steps = int32_t(gpul__round_up(v.problem.K, 16));
+    gpul__gemm_divide_tiles(&v);
+    v.tensor.of_product = gpul__division_by(tiles);
+    return gpul__launch_early(v.plan.device, gpul__gemm_short_mma_kernel,
+                              gpul__dim(uint32_t(gpul_ceil_div(all, int64_t(S::kWarps)))), gpul__dim(S::kThreads),
+                              S::warp_bytes(steps) * S::kWarps, stream, v);
+}
 static int32_t gpul__launch_plain(gpul__gemm_view &v, gpul_stream stream) {
     const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype, v.plan.mma)[v.plan.tile];
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n, steps = v.plan.scale_only ? 0 : v.problem.K;
@@ -12822,6 +13047,7 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
     v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->promoted_at);
     if (plan->packed == GPUL_MATH_EMULATED) return gpul__launch_emulated(v, problem, machine, scratch, stream);
     if (plan->packed) return gpul__launch_rounded(v, problem, machine, scratch, stream);
+    if (plan->short_k) return gpul__launch_short_mma(v, stream);
     if (plan->mma) return gpul__launch_mma(v, scratch, machine, stream);
 #ifdef GPUL__HOPPER
     if (plan->tensor) return gpul__launch_tensor(v, scratch, machine, stream);

@@ -494,6 +494,13 @@ plant matmul-short-await test_matmul:test_row_alone without
 plant matmul-short-reads test_matmul:test_short_k expression 'first + i < rows' 'first + i == 0'
 plant matmul-short-rows test_matmul:test_short_k without
 plant matmul-short-columns test_matmul:test_short_k without
+plant matmul-short-halves test_matmul:test_plans expression 'p->K > 8' 'p->K > 7'
+plant matmul-short-mma-room test_batches:test_plans without
+plant matmul-short-mma-await test_batches:test_short_stacks without
+plant matmul-short-mma-odd test_batches:test_short_stacks expression 'exist == 1' 'false'
+plant matmul-short-mma-late test_batches:test_short_stacks without
+plant matmul-short-mma-read test_batches:test_short_stacks without
+plant matmul-short-mma-sums test_batches:test_short_stacks without
 plant matmul-thin-await test_matmul:test_row_alone without
 plant matmul-thin-early test_matmul:test_thin without
 plant matmul-thin-late test_matmul:test_thin without

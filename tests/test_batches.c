@@ -410,9 +410,9 @@ static void test_copied_stacks(void) {
         }
 }
 
-/* Does each block of a stack of row-major matrices take several parts of K? */
-static int is_in_turn(gpul_dtype t, int32_t math, int64_t many, int64_t M, int64_t N, int64_t K,
-                      const gpul__machine *machine) {
+/* The plan of a stack of row-major matrices */
+static gpul__gemm_plan plan_of_stack(gpul_dtype t, int32_t math, int64_t many, int64_t M, int64_t N, int64_t K,
+                                     const gpul__machine *machine) {
     gpul__gemm_problem p;
     gpul__gemm_plan plan;
     memset(&p, 0, sizeof p);
@@ -428,13 +428,15 @@ static int is_in_turn(gpul_dtype t, int32_t math, int64_t many, int64_t M, int64
     p.b_steps = p.b_batch = K * N;
     p.c_steps = p.c_batch = M * N;
     CHECK_INT(gpul__plan_gemm(&plan, &p, machine), 1);
+    return plan;
+}
+/* Does each of its blocks take several parts of K? */
+static int is_in_turn(gpul_dtype t, int32_t math, int64_t many, int64_t M, int64_t N, int64_t K,
+                      const gpul__machine *machine) {
+    const gpul__gemm_plan plan = plan_of_stack(t, math, many, M, N, K, machine);
     return plan.part > plan.term;
 }
-
-/* Blocks of a large stack add up the parts of K themselves: the bits are those of products whose parts are shared. */
-static void test_in_turn(void) {
-    static const int64_t sizes[][3] = {
-        {9, 10, 700}, {40, 36, 400}, {3, 70, 530}, {1, 9, 1500}}; /* the last: two nodes */
+static gpul__machine machine_here(void) {
     int32_t device = 0;
     gpul__machine machine;
     gpul_device info;
@@ -444,6 +446,14 @@ static void test_in_turn(void) {
     machine.sms = info.sms;
     machine.shared_optin = info.shared_per_block_optin;
     CHECK_INT(gpul__find_tensor_cores(&machine), 0);
+    return machine;
+}
+
+/* Blocks of a large stack add up the parts of K themselves: the bits are those of products whose parts are shared. */
+static void test_in_turn(void) {
+    static const int64_t sizes[][3] = {
+        {9, 10, 700}, {40, 36, 400}, {3, 70, 530}, {1, 9, 1500}}; /* the last: two nodes */
+    const gpul__machine machine = machine_here();
     for (int c = 0; c < COUNT_OF(sizes); c++) {
         const int64_t M = sizes[c][0], N = sizes[c][1], K = sizes[c][2], many = 4 * (int64_t)machine.sms;
         const stack_case stack = {{3, 3, 3}, {{many}, {many}, {many}}, M, N, K};
@@ -483,6 +493,28 @@ static void test_small_products(void) {
     }
 }
 
+/* 16-bit stacks with short K, where each warp takes a tile of any product: the bits are those of each alone. */
+static void test_short_stacks(void) {
+    const gpul__machine machine = machine_here();
+    int seen = 0;
+    for (int k = 0; k < 40; k++) {
+        const int64_t many = machine.sms * 40 + rng_below(8), M = 1 + rng_below(k % 8 ? 24 : 100),
+                      N = 1 + rng_below(k % 8 == 1 ? 100 : 24), K = 1 + rng_below(k % 4 ? 16 : 64);
+        const stack_case stack = {{3, k % 5 == 1 ? 2 : 3, 3}, {{many}, {many}, {many}}, M, N, K};
+        const int orders = (int)rng_below(8), gaps = (int)rng_below(32);
+        gpul_gemm_options options = GPUL_ZERO;
+        options.activation = k % 3;
+        seen += plan_of_stack(types[2 + k % 2], 0, many, M, N, K, &machine).short_k;
+        if (left_out(k)) continue;
+        one_case(types[2 + k % 2], &stack, orders, gaps, rng_below(9), k % 6 ? 1 : -0.5, k % 4 ? 0 : 0.5, &options);
+    }
+    CHECK(!machine.mma || seen > 10);
+    for (int k = 0; k < 12; k++)
+        if (!left_out(k))
+            epilogue_case(types[2 + k % 2], machine.sms * 40, 1 + rng_below(20), 1 + rng_below(20), 1 + rng_below(20),
+                          k % 16, k % 3, k % 5 == 1 ? 2 : 0, k % 3, k % 4 == 1 ? GPUL_F32 : types[2 + k % 2], 0);
+}
+
 /* Of a stack, the parts of K are those of one product, whatever the stack */
 static void test_plans(void) {
     int64_t stacks = 0, limited = 0, in_turn = 0, several = 0;
@@ -500,6 +532,7 @@ static void test_plans(void) {
         p.dtype = types[rng_below(4)];
         p.M = 1 + (int64_t)ldexp(rng_unit(), (int)rng_below(13));
         p.N = 1 + (int64_t)ldexp(rng_unit(), (int)rng_below(13));
+        if (rng_below(8) == 0) p.N <<= 12; /* more tiles in all products than have numbers of 32 bits */
         p.K = (int64_t)ldexp(rng_unit(), (int)rng_below(16));
         p.a_row = p.K + rng_below(2) * 8;
         p.b_row = p.c_row = p.N;
@@ -530,11 +563,13 @@ static void test_plans(void) {
         if (!many.tensor && !many.packed && many.batch > 1)
             good = good && many.counters % many.batch == 0 &&
                    (many.a_pitch || many.b_pitch || many.scratch_bytes % many.batch == 0);
+        if (many.short_k) /* each tile of all products has a number of 32 bits */
+            good = good && (double)many.tiles_m * (double)many.tiles_n * (double)many.batch < 2147483648.0;
         if (many.tensor && many.batch > 1)
             good = good &&
                    (!many.a_pitch) <= (p.a_steps * (int64_t)gpul_dtype_size(p.dtype) % 16 == 0 || many.gathers) &&
                    (!many.c_bulk || p.c_steps % 8 == 0);
-        if (many.mma && !many.packed && !many.a_pitch)
+        if (many.mma && !many.short_k && !many.packed && !many.a_pitch)
             good = good && p.a_steps * (int64_t)gpul_dtype_size(p.dtype) / 2 % many.a_vector == 0;
         if (!many.tensor && !many.packed && !many.mma && many.a_vector)
             good =
@@ -634,6 +669,7 @@ int main(void) {
     RUN(test_copied_stacks);
     RUN(test_in_turn);
     RUN(test_small_products);
+    RUN(test_short_stacks);
     RUN(test_plans);
     RUN(test_errors);
     return check_end();

@@ -1415,9 +1415,9 @@ static int at_a_time(const void *data, int64_t steps, int64_t pitch, int64_t den
 /* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
-    long split = 0, in_turn[3] = {0, 0, 0}, tiles_seen[8] = {0, 0, 0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[2][9],
-         shapes[4][4], copied = 0, gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0}, by_mma[3][4],
-         tf32[2] = {0, 0};
+    long split = 0, in_turn[3] = {0, 0, 0}, tiles_seen[8] = {0, 0, 0, 0, 0, 0, 0, 0}, brief[2] = {0, 0}, aligned = 0,
+         tensor_seen[2][9], shapes[4][4], copied = 0, gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0},
+         by_mma[3][4], tf32[2] = {0, 0};
     memset(tensor_seen, 0, sizeof tensor_seen);
     memset(by_mma, 0, sizeof by_mma);
     memset(shapes, 0, sizeof shapes);
@@ -1428,7 +1428,7 @@ static void test_plans(void) {
         gpul__gemm_plan plan, again;
         gpul__machine machine;
         int32_t first_sms;
-        int good, large, halves, few, narrow, rounded;
+        int good, halves, few, narrow, rounded;
         memset(&machine, 0, sizeof machine);
         machine.sms = 1 + (int32_t)rng_below(200);
         machine.shared_optin = rng_below(2) ? 49152 : 232448;
@@ -1452,11 +1452,17 @@ static void test_plans(void) {
             good = plan.tile == 0 && (plan.tile_m == 64 || plan.tile_m == 128) && plan.tile_n % 32 == 0 &&
                    plan.tile_n >= 32 && plan.tile_n <= 256;
             tensor_seen[good ? plan.tile_m / 128 : 0][good ? plan.tile_n / 32 : 0]++;
-        } else tiles_seen[good ? plan.tile : 0]++;
-        large = p.M >= 256 && p.N >= 256 && (double)p.M * (double)p.N >= 4194304;
+        } else if (!plan.short_k) tiles_seen[good ? plan.tile : 0]++;
         few = is_thin(p.M, p.N, p.K, size == 2 && machine.mma && p.M > 0 && p.N > 0 ? 8 : 4) && !plan.scale_only;
         narrow = few && size == 2 && machine.mma && p.M > 0 && p.N > 0; /* by mma, in a kernel of its own */
-        halves = size == 2 && (p.K > 16 || (p.K > 12 && large)) && !few && !plan.scale_only && p.M > 0 && p.N > 0;
+        halves = size == 2 && (p.K > 8 || p.M <= 32 || p.N <= 32) && !few && !plan.scale_only && p.M > 0 && p.N > 0;
+        if (plan.short_k) { /* a tile for each warp, sixteen rows at a time */
+            good = good && halves && plan.mma && p.K <= 64 && plan.tile_n == (p.K > 16 ? 32 : 64) &&
+                   plan.tile_m % 16 == 0 && plan.tile_m >= 16 && plan.tile_m <= 256 && plan.splits == 1 &&
+                   !plan.a_pitch && !plan.b_pitch &&
+                   (double)plan.tiles_m * (double)plan.tiles_n * (double)plan.batch < 2147483648.0;
+            brief[p.K > 16]++;
+        }
         rounded = p.math == GPUL_MATH_TF32 && !plan.scale_only && rounds(p.M, p.N, p.K);
         good = good && (plan.tensor || plan.mma) == (((rounded || halves) && (machine.wgmma || machine.mma)) || narrow);
         good = good && !(plan.tensor && plan.mma) && (!plan.tensor || machine.wgmma) && (!plan.mma || machine.mma);
@@ -1493,26 +1499,30 @@ static void test_plans(void) {
             const int dtype = size == 2 || plan.mma ? 2
                               : size == 8           ? 1
                                                     : 0,
-                      short_k = !plan.tensor && !high[dtype][plan.tile],
+                      short_k = plan.short_k || (!plan.tensor && !high[dtype][plan.tile]),
                       turned = !plan.tensor && (narrow || wide[dtype][plan.tile] == 4) && p.M < p.N;
             const int64_t one = plan.tensor ? plan.tile_m * plan.cluster_m
                                 : short_k   ? plan.tile_m
                                             : high[dtype][plan.tile],
-                          other_one = plan.tensor ? plan.tile_n * plan.cluster_n : wide[dtype][plan.tile],
+                          other_one = plan.tensor    ? plan.tile_n * plan.cluster_n
+                                      : plan.short_k ? plan.tile_n
+                                                     : wide[dtype][plan.tile],
                           m = turned ? other_one : one, n = turned ? one : other_one;
             good = good && (narrow == (size == 2 && plan.tile == 7));
-            good = good && (plan.mma ? plan.tile >= 3 && plan.tile != 6 && plan.tile < 8
-                                     : plan.tensor || size != 2 || plan.tile < 3 || plan.tile == 6);
+            good = good && (plan.short_k ? plan.tile == 0
+                            : plan.mma   ? plan.tile >= 3 && plan.tile != 6 && plan.tile < 8
+                                         : plan.tensor || size != 2 || plan.tile < 3 || plan.tile == 6);
             /* kernels for tensor cores have 16-bit types multiplied by no other ones, but for short K and few rows */
-            good = good && (size != 2 || plan.tile != 0 || plan.tensor || p.M == 0 || p.N == 0 ||
+            good = good && (size != 2 || plan.tile != 0 || plan.tensor || plan.short_k || p.M == 0 || p.N == 0 ||
                             !(machine.mma || machine.wgmma));
             if (!plan.tensor) good = good && (other_one == (narrow ? 8 : 4)) == few;
-            good = good && (!short_k || (m % 32 == 0 && m >= 32 && m <= 512 &&
-                                         (plan.part <= (size == 2   ? 16
-                                                        : size == 8 ? 32
-                                                                    : 48) ||
-                                          plan.scale_only) &&
-                                         plan.splits == 1 && (size < 8 || (!p.bias && !p.activation))));
+            good = good && (!short_k || plan.short_k ||
+                            (m % 32 == 0 && m >= 32 && m <= 512 &&
+                             (plan.part <= (size == 2   ? 16
+                                            : size == 8 ? 32
+                                                        : 48) ||
+                              plan.scale_only) &&
+                             plan.splits == 1 && (size < 8 || (!p.bias && !p.activation))));
             if (!plan.tensor) { /* tiles of each part; a counter for each 16 parts, and one for the sums of those */
                 const int64_t tiles = plan.tiles_m * plan.tiles_n;
                 good = good && plan.tile_m == m && plan.tile_n == n;
@@ -1582,7 +1592,7 @@ static void test_plans(void) {
             held[plan.held]++;
         }
         if (narrow) good = good && plan.a_vector == 1 && plan.b_vector == 1 && !plan.a_pitch && !plan.b_pitch;
-        else if (plan.mma) { /* rows are aligned, or copies' are */
+        else if (plan.mma && !plan.short_k) { /* rows are aligned, or copies' are */
             const int64_t pitch_a = p.a_col == 1 ? p.a_row : p.a_col, pitch_b = p.b_row == 1 ? p.b_col : p.b_row,
                           rows_a = p.a_col == 1 ? p.M : p.K, rows_b = p.b_row == 1 ? p.N : p.K,
                           dense_a = p.a_col == 1 ? p.K : p.M, dense_b = p.b_row == 1 ? p.K : p.N;
@@ -1604,11 +1614,13 @@ static void test_plans(void) {
         }
         if (plan.a_vector && !plan.mma)
             good = good && (uintptr_t)p.A % (uintptr_t)four == 0 &&
-                   (p.a_col == 1 ? p.a_row : p.a_col) * size % four == 0 && (p.a_col != 1 || p.K * size % 16 == 0) &&
+                   (p.a_col == 1 ? p.a_row : p.a_col) * size % four == 0 &&
+                   ((p.a_col != 1 && size < 8) || (p.a_col == 1 ? p.K : p.M) * size % 16 == 0) &&
                    (size != 8 || p.a_col != 1 || ((uintptr_t)p.A % 32 == 0 && p.a_row % 4 == 0));
         if (plan.b_vector && !plan.mma)
             good = good && (uintptr_t)p.B % (uintptr_t)four == 0 &&
-                   (p.b_row == 1 ? p.b_col : p.b_row) * size % four == 0 && (p.b_row != 1 || p.K * size % 16 == 0) &&
+                   (p.b_row == 1 ? p.b_col : p.b_row) * size % four == 0 &&
+                   ((p.b_row != 1 && size < 8) || (p.b_row == 1 ? p.K : p.N) * size % 16 == 0) &&
                    (size != 8 || p.b_row != 1 || ((uintptr_t)p.B % 32 == 0 && p.b_col % 4 == 0));
         if (plan.c_vector && !plan.tensor)
             good = good && (uintptr_t)p.C % (uintptr_t)four == 0 && p.c_row * size % four == 0;
@@ -1625,6 +1637,7 @@ static void test_plans(void) {
     for (int i = 0; i < 3; i++) CHECK(by_mma[i][0] > 100 && by_mma[i][2] > 100);
     CHECK(by_mma[2][1] > 100 && tf32[0] > 100 && tf32[1] > 100);
     for (int i = 0; i < 8; i++) CHECK(tiles_seen[i] > 100);
+    CHECK(brief[0] > 100 && brief[1] > 100);
     CHECK(copied > 1000 && gathered > 1000 && mixed > 100 && together > 100 && held[1] > 100 && held[2] > 100);
     for (int i = 0; i < 2; i++)
         for (int w = 1; w <= 8; w++) CHECK(tensor_seen[i][w] > 100);
