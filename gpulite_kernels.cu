@@ -12615,7 +12615,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
                            gpul__h200); /* fault: matmul-parts-by-machine */
         gpul__gemm_plan by_mma = *plan;
         /* Small products take less by mma, where a block has less to do before its first step and after its last. */
-        const bool tiny = p->K < 128 && size < 262144; /* 2^18 */
+        const bool tiny = p->K < 128 && size * double(plan->batch) < 262144; /* 2^18 */
         double most = tensor && !tiny ? gpul__tensor_plan(plan, p, machine) + 600 : 1e300;
         gpul__gemm_plan short_k = by_mma;
         if (machine->mma && gpul__short_mma_plan(&short_k, p, machine, &most)) *plan = short_k;
