@@ -434,8 +434,8 @@ def distribution(facts, points, path):
         )
         axis.set_ylim(0, 102)
         axis.set_yticks((0, 50, 100))
-        axis.text(-0.2, 0.85, name, transform=axis.transAxes, fontweight="bold", fontsize=10.5)
-        axis.text(-0.2, 0.66, f"{len(part)} cases", transform=axis.transAxes, color=SOFT, fontsize=9)
+        axis.text(-0.215, 0.85, name, transform=axis.transAxes, fontweight="bold", fontsize=10.5)
+        axis.text(-0.215, 0.66, f"{len(part)} cases", transform=axis.transAxes, color=SOFT, fontsize=9)
         first = values[min(len(values) - 1, int(0.01 * len(values)))]
         below = 100 * sum(r < 1 for r in values) / len(values)
         words = f"mean {digits(geometric_mean(values))}\n1st percentile {digits(first)}\nbelow 1: {below:.0f} %"
