@@ -11953,7 +11953,7 @@ static inline int32_t gpul__gemm_singles(const gpul__gemm_plan *plan, gpul_dtype
     if (plan->mma) return vector == 8 ? 0 : vector == 2 ? 1 : 5;
     return vector && (!along_k || dtype == GPUL_F64) ? 0 : along_k ? 2 : 1;
 }
-/* What an element of C takes beyond a product alone, in cycles: C is read, a bias, GELU */
+/* What an element of C takes beyond a product alone, in cycles: C is read, a bias, GELU. */
 static inline double gpul__gemm_finish_time(const gpul__gemm_problem *p) {
     return (p->beta != 0 ? 0.2 : 0) + (p->bias ? 0.1 : 0) + (p->activation == GPUL_ACTIVATION_GELU ? 0.6 : 0);
 }
@@ -12186,10 +12186,10 @@ static inline double gpul__tensor_least_time(int32_t m, int32_t n) {
  *
  * A slice of K takes what the tensor cores do, or what comes from L2, which the blocks of a cluster share, and goes to
  * shared memory, which they do not. slice: what it takes where operands are gathered. The end of a tile depends on
- * whether bulk copies take it to C, and on what else an element takes. All that is taken for each wave of work tiles; but tiles of 64 rows
- * end while the next one is multiplied. Where K is split, sums of 64 x 64 change blocks in a cluster, each of which
- * finishes a share, or leave for scratch memory and are added 16 at a time. Such a cluster has one tile: the next
- * wave's begin anew. */
+ * whether bulk copies take it to C, and on what else an element takes. All that is taken for each wave of work tiles;
+ * but tiles of 64 rows end while the next one is multiplied. Where K is split, sums of 64 x 64 change blocks in a
+ * cluster, each of which finishes a share, or leave for scratch memory and are added 16 at a time. Such a cluster has one
+ * tile: the next wave's begin anew. */
 static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_task &task, int32_t m, int32_t n,
                                   double slice) {
     static const double part[4] = {1, 0.5, 0.25, 0.125};
@@ -12401,8 +12401,8 @@ static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, c
     return found;
 }
 
-/* gpul__gemm_short_mma_kernel. Tiles of C have rows so that all warps of the GPU have one, or, of 256 rows, several. False
- * if all takes more nanoseconds than `most`. */
+/* gpul__gemm_short_mma_kernel, of a plan that has no splits. Tiles of C have rows so that all warps of the GPU have one,
+ * or, of 256 rows, several. False if all takes more nanoseconds than `most`, which is its time otherwise. */
 static bool gpul__short_mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine,
                                  double *most) {
     typedef gpul__gemm_short_mma S;
@@ -12590,8 +12590,9 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
 /* Which kernel: tensor cores for 16-bit types and TF32, Hopper's where numbers of tiles and coordinates fit in 32 bits.
  * But not, of 16-bit types, for the shortest K of more than a few rows and columns: there C takes the time, and lanes
  * that have several columns store it faster. Few rows or columns, where an operand takes the time, have a kernel of their
- * own. The smallest products are for mma alone, since tensor maps take the host longer. TF32, where any of the three is 32 or less, saves nothing, for memory takes the
- * time. Emulation packs two dimensions and saves with all three: it takes large products. */
+ * own. The smallest products are for mma alone, since tensor maps take the host longer. TF32, where any of the three is
+ * 32 or less, saves nothing, for memory takes the time. Emulation packs two dimensions and saves with all three: it takes
+ * large products. */
 static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =

@@ -238,7 +238,7 @@ static void test_permission(void) {
  * multiples of 16 bytes, by mma), of threads that share a stream */
 static gpul_stream shared;
 static void *multiplier(void *result) {
-    enum { kMany = 4, kRows = 65, kSteps = 65, kColumns = 65 };
+    enum { kMany = 4, kRows = 65, kSteps = 81, kColumns = 65 };
     long *wrong = (long *)result;
     const double value = (double)*wrong;
     gpul_array all = GPUL_ZERO, few = GPUL_ZERO, many = GPUL_ZERO, a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO;
