@@ -9481,9 +9481,10 @@ static __device__ __forceinline__ void gpul__gemm_short_multiply(float (&sum)[4]
 static __global__ void __launch_bounds__(gpul__gemm_short_mma::kThreads, gpul__gemm_short_mma::kBlocksPerSM)
     gpul__gemm_short_mma_kernel(const __grid_constant__ gpul__gemm_view v) {
     typedef gpul__gemm_short_mma S;
-    GPUL_SHARED(uint16_t, shared); /* of each warp: columns of B, rows of A, sums */
+    /* of each warp: columns of B, rows of A, sums */
+    GPUL_SHARED(uint16_t, shared);
 #if defined(__CUDA_ARCH__) && !defined(GPUL__COPIES_ASYNC)
-    return;                        /* never launched there: see gpul__find_tensor_cores */
+    return; /* never launched there: see gpul__find_tensor_cores */
 #endif
     const gpul__gemm_problem &p = v.problem;
     const uint32_t item = blockIdx.x * S::kWarps + threadIdx.x / 32,
