@@ -1706,7 +1706,7 @@ typedef struct gpul__gemm_plan {
     int32_t tile_m, tile_n;   /* elements of a tile */
     int32_t group_rows;       /* raster order: rows of work tiles in a group */
     int32_t products_at_once; /* of a stack, that a block takes: 1, but where C has few rows or columns */
-    int32_t short_k;          /* 1: gpul__gemm_short_mma_kernel */
+    int32_t short_k;          /* 1, 2: gpul__gemm_short_kernel, 3: _short_mma_kernel (gpul__short_way); 0: another */
     int32_t scale_only;       /* alpha or K is 0: A and B are not read */
     int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned; mma, of A and B: see gpul__mma_plan */
     /* tensor cores */

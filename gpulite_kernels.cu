@@ -7604,10 +7604,10 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * stack, a block takes the splits itself, one after the other, and adds them in that order.
  *
  * gpul__gemm_short_kernel, for every GPU, where K has few steps (gpul__gemm_short::kSteps): a thread keeps its columns of
- * B and goes down C. gpul__gemm_short_mma_kernel does so for 16-bit types on tensor cores, up to 64 steps, a warp of any
- * product of a stack on its own.
+ * B and goes down C; of narrow products, a warp of any product of a stack on its own. gpul__gemm_short_mma_kernel does so
+ * for 16-bit types on tensor cores, up to 64 steps.
  *
- * gpul__gemm_thin_kernel, for every GPU, where C has four rows or four columns at most, and K more than 16 steps: the
+ * gpul__gemm_thin_kernel, for every GPU, where C has four rows or four columns at most, and K more steps than that: the
  * operand that is long is read once, at the speed of memory, by threads that keep the sums. A sum has eight chains.
  *
  * gpul__gemm_thin_mma_kernel, for 16-bit types on tensor cores, where C has eight rows or eight columns at most: the same
@@ -7777,6 +7777,9 @@ static __device__ __forceinline__ void gpul__gemm_find_tile(uint32_t index, cons
                    rest = uint32_t(v.plan.tiles_m) - group * high, height = rest < high ? rest : high;
     tile_n = gpul__quotient(in_group, rest < high ? t.of_last_column : t.of_column);
     tile_m = group * high + in_group - tile_n * height; /* fault: matmul-raster */
+}
+static __host__ __device__ inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) {
+    return p.batch > 1 ? uint32_t(p.batch) : 1;
 }
 static inline void gpul__gemm_divide_tiles(gpul__gemm_view *v) {
     const gpul__gemm_plan &plan = v->plan;
@@ -9095,12 +9098,14 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
 
 /* ---- the kernel for short K ----
  *
- * All steps of a block's columns of B are in shared memory. Each of its warps goes down C on its own, with no barrier but
- * the first: it multiplies a few rows of A, all of whose steps are in shared memory, too, while the next ones are on
- * their way. So some warps multiply while others write C. A warp's lanes have neighbouring columns: C is written by whole
- * sectors wherever its rows begin. An element of C is the same chain of fused multiply-adds as in gpul__gemm_kernel. A
- * lane has several columns, or one, where a block has 32 at most, and then, of 16 at most, fewer rows. */
-template <typename Type> struct gpul__gemm_short {
+ * All steps of some columns of B are in shared memory. A warp goes down C on its own, with no barrier but the first: it
+ * multiplies a few rows of A, all of whose steps are in shared memory, too, while the next ones are on their way. So some
+ * warps multiply while others write C. A warp's lanes have neighbouring columns: C is written by whole sectors wherever
+ * its rows begin. An element of C is the same chain of fused multiply-adds as in gpul__gemm_kernel.
+ *
+ * A lane has several columns, which the warps of a block share, one below the other. Or it has one: then each warp has a
+ * tile of its own, of any product of a stack, and, of 16 columns at most, a lane has fewer rows. */
+template <typename Type, int kColumns> struct gpul__gemm_short {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
     enum {
@@ -9108,19 +9113,56 @@ template <typename Type> struct gpul__gemm_short {
                  : sizeof(T) == 4 ? 48
                                   : 32, /* of K, at most */
         kRows = sizeof(T) == 2 ? 8 : 16,
-        kCols = sizeof(T) == 8 ? 2 : 4, /* of a lane, 32 apart */
-        kRead = sizeof(T) == 8 ? 4 : 8, /* rows of C that are read at a time */
-        kWarps = 4,                     /* one below the other */
+        kCols = kColumns,                                        /* of a lane, 32 apart */
+        kRead = (sizeof(T) == 8 ? 4 : 8) * (kCols == 1 ? 2 : 1), /* rows of C that are read at a time */
+        kWarps = 4,
         kThreads = 32 * kWarps,
-        kM = kWarps * kRows, /* a block has this many rows or several times as many */
+        kOwn = kCols == 1,                 /* each warp has a tile of its own */
+        kSharing = kOwn ? 1 : int(kWarps), /* warps that share columns of B */
+        kM = kSharing * kRows,             /* a tile has this many rows or several times as many */
         kN = 32 * kCols,
-        kBlocksPerSM = sizeof(T) == 2 ? 5 : 4,
-        kEnds = sizeof(T) < 8, /* takes a bias and an activation: doubles would be spilled */
+        kBlocksPerSM = (sizeof(T) == 2 ? 5 : 4) + (kOwn ? 1 + (sizeof(T) < 8) : 0),
+        kEnds = kOwn || sizeof(T) < 8, /* takes a bias and an activation: more doubles would be spilled */
         /* from step to step in shared memory, so that eight steps of some rows or columns have no bank in common */
         kPitchM = kRows + 16 / sizeof(Compute),
         kPitchN = kN + 4,
-        kStepBytes = (kPitchN + 2 * kWarps * kPitchM) * sizeof(Compute)
+        kStepBytes = (kPitchN + 2 * kSharing * kPitchM) * sizeof(Compute) * (kWarps / kSharing)
     };
+};
+/* A tile of the kernels for short K: its product of the stack, its first row and its first column */
+struct gpul__gemm_short_item {
+    uint32_t product;
+    int64_t m, n;
+    __device__ __forceinline__ gpul__gemm_short_item(const gpul__gemm_view &v, uint32_t number) {
+        const uint32_t across = uint32_t(v.plan.tiles_n);
+        product = gpul__quotient(number, v.tensor.of_product);
+        const uint32_t tile = number - product * (uint32_t(v.plan.tiles_m) * across),
+                       down = gpul__quotient(tile, v.tensor.of_group); /* plan.group_rows is 1 */
+        m = int64_t(down) * v.plan.tile_m;
+        n = int64_t(tile - down * across) * v.plan.tile_n;
+    }
+    __device__ __forceinline__ int rows(const gpul__gemm_view &v) const {
+        return v.problem.M - m < v.plan.tile_m ? int(v.problem.M - m) : v.plan.tile_m;
+    }
+    __device__ __forceinline__ int cols(const gpul__gemm_view &v) const {
+        return v.problem.N - n < v.plan.tile_n ? int(v.problem.N - n) : v.plan.tile_n;
+    }
+};
+/* A lane's share of kRows rows of so many columns, 32 at most. Of 16 or fewer, lanes have these, and each half of them,
+ * or quarter, or eighth, rows of its own, two at least. */
+template <int kRows> struct gpul__gemm_short_share {
+    int mine, above, across; /* rows, those of others above, the column */
+    __device__ __forceinline__ gpul__gemm_short_share(int cols) {
+        const int lane = int(threadIdx.x) % 32,
+                  few = cols <= 4 ? 3
+                        : cols <= 8 ? 2
+                        : cols <= 16 ? 1
+                                     : 0,
+                  log2 = kRows < 16 && few > 2 ? 2 : few;
+        mine = kRows >> log2;
+        above = (lane << log2) / 32 * mine;
+        across = lane & (31 >> log2);
+    }
 };
 
 /* Copies all steps of kOuter rows of A or columns of B to shared memory, by kThreads threads: neighbours along K eight
@@ -9178,18 +9220,18 @@ template <typename S, int kOuter, int kThreads, int kPitch> struct gpul__gemm_sh
     }
 };
 
-/* The row and the column of C that have so many of the block's rows, or columns, from them on: found anew where a bias
+/* The row and the column of C that have so many of the tile's rows, or columns, from them on: found anew where a bias
  * needs them, for registers are few */
 struct gpul__gemm_short_place {
     const gpul__gemm_view &v;
+    uint32_t number; /* of the tile */
     __device__ __forceinline__ int64_t row(int rows) const {
-        const int64_t end = int64_t(gpul__quotient(blockIdx.x, v.tensor.of_group) + 1) * v.plan.tile_m;
-        return (end < v.problem.M ? end : v.problem.M) - rows;
+        const gpul__gemm_short_item item(v, number);
+        return item.m + item.rows(v) - rows;
     }
     __device__ __forceinline__ int64_t column(int cols) const {
-        const uint32_t tile_n = blockIdx.x - gpul__quotient(blockIdx.x, v.tensor.of_group) * uint32_t(v.plan.tiles_n);
-        const int64_t end = int64_t(tile_n + 1) * v.plan.tile_n;
-        return (end < v.problem.N ? end : v.problem.N) - cols;
+        const gpul__gemm_short_item item(v, number);
+        return item.n + item.cols(v) - cols;
     }
 };
 /* Adds the bias, and takes the activation, of rows from row m of C on and of a lane's columns. GELU is long: a short
@@ -9230,10 +9272,10 @@ static __device__ __forceinline__ void gpul__gemm_finish_short(typename S::Compu
 }
 
 /* What is left of C from the lane's first element on: rows, of which it has `mine`, and columns. kBf16: of 16-bit types */
-template <bool kBf16, typename S, int kCols, typename Place>
-static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::Compute (&sum)[S::kRows][kCols],
-                                                              typename S::T *c, const gpul__gemm_view &v,
-                                                              const Place &place, int left, int mine, int cols) {
+template <bool kBf16, typename S, int kCols>
+static __device__ __forceinline__ void
+gpul__gemm_store_short(const typename S::Compute (&sum)[S::kRows][kCols], typename S::T *c, const gpul__gemm_view &v,
+                       const gpul__gemm_short_place &place, int left, int mine, int cols) {
     typedef typename S::T T;
     typedef typename S::Compute Compute;
     const int rows = left < mine ? left : mine;
@@ -9276,38 +9318,28 @@ static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::
     }
 }
 
-/* A lane's rows, `mine` of those of its warp, by its columns: products of all steps, then C */
-template <typename S, int kCols>
-static __device__ __forceinline__ void
-gpul__gemm_multiply_short(const typename S::Compute *a, const typename S::Compute *b, int steps, typename S::T *c,
-                          const gpul__gemm_view &v, int rows, int mine, int cols, bool bf16) {
+/* A lane's rows, kMine of those of its warp, by its columns: all steps */
+template <typename S, int kMine>
+static __device__ __forceinline__ void gpul__gemm_multiply_short(typename S::Compute (&sum)[S::kRows][S::kCols],
+                                                                 const typename S::Compute *a,
+                                                                 const typename S::Compute *b, int steps) {
     typedef typename S::Compute Compute;
-    Compute sum[S::kRows][kCols];
-    gpul__gemm_zero(sum);
+    enum { kWide = kMine < 4 ? kMine : 4 };
     GPUL__UNROLL_NOT
     for (int first = 0; first < steps; first += 4) {
         GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
-            Compute x[S::kRows], y[kCols];
-            GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) y[j] = b[(first + k) * S::kPitchN + j * 32];
-            GPUL__UNROLL_FOR (int i = 0; i < S::kRows; i += 4) {
-                if (kCols == 1 && i >= mine) break;
-                gpul__gemm_read<4>(x + i, a + (first + k) * S::kPitchM + i);
-            }
-            GPUL__UNROLL_FOR (int i = 0; i < S::kRows; i += 4) {
-                if (kCols == 1 && i >= mine) break;
-                GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) {
-                    GPUL__UNROLL_FOR (int u = i; u < i + 4; ++u) sum[u][j] = gpul__gemm_fma(x[u], y[j], sum[u][j]);
+            Compute y[S::kCols];
+            GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) y[j] = b[(first + k) * S::kPitchN + j * 32];
+            GPUL__UNROLL_FOR (int i = 0; i < kMine; i += kWide) {
+                Compute x[kWide];
+                gpul__gemm_read<kWide>(x, a + (first + k) * S::kPitchM + i);
+                GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
+                    GPUL__UNROLL_FOR (int u = 0; u < kWide; ++u)
+                        sum[i + u][j] = gpul__gemm_fma(x[u], y[j], sum[i + u][j]);
                 }
             }
         }
     }
-    GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) { /* -0 becomes 0, as in gpul__gemm_write_sums */
-        GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i)
-            sum[i][j] = gpul__gemm_add(sum[i][j], Compute(0)); /* fault: matmul-short-zero */
-    }
-    const gpul__gemm_short_place place = {v};
-    if (sizeof(typename S::T) == 2 && bf16) gpul__gemm_store_short<true, S, kCols>(sum, c, v, place, rows, mine, cols);
-    else gpul__gemm_store_short<false, S, kCols>(sum, c, v, place, rows, mine, cols);
 }
 
 template <typename S>
@@ -9315,48 +9347,57 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     gpul__gemm_short_kernel(const __grid_constant__ gpul__gemm_view v) {
     typedef typename S::T T;
     typedef typename S::Compute Compute;
-    GPUL_SHARED(Compute, shared); /* B's columns; then, for each warp, rows of A and the next ones */
+    GPUL_SHARED(Compute, shared); /* of a tile: B's columns; then, for each warp, rows of A and the next ones */
     const gpul__gemm_problem &p = v.problem;
     const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, K = v.plan.scale_only ? 0 : int(p.K),
-              steps = (K + 3) & ~3;
+              steps = (K + 3) & ~3, of_tile = S::kOwn ? 0 : warp, tile = S::kOwn ? warp : 0;
     const bool bf16 = p.dtype == GPUL_BF16;
-    const uint32_t tile_m = gpul__quotient(blockIdx.x, v.tensor.of_group), /* plan.group_rows is 1 */
-        tile_n = blockIdx.x - tile_m * uint32_t(v.plan.tiles_n);
-    const int64_t top = int64_t(tile_m) * v.plan.tile_m, n = int64_t(tile_n) * S::kN, m = top + warp * S::kRows,
-                  down = S::kWarps * S::kRows;
-    /* from the warp's first row on, those of the other warps among them; and from the block's first column on */
-    int rows = (p.M - top < v.plan.tile_m ? int(p.M - top) : v.plan.tile_m) - warp * S::kRows;
-    const int cols = p.N - n < S::kN ? int(p.N - n) : int(S::kN);
-    const T *const from_a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch + m * p.a_row, /* y: of the stack */
-        *const from_b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch + n * p.b_col;
+    const uint32_t number = S::kOwn ? blockIdx.x * S::kWarps + uint32_t(warp) : blockIdx.x;
+    const gpul__gemm_short_item item(v, number);
+    const int64_t m = item.m + of_tile * S::kRows;
+    /* from the warp's first row on, those of the other warps among them; and from the tile's first column on */
+    int rows = item.rows(v) - of_tile * S::kRows;
+    const int cols = item.cols(v);
+    const T *const from_a = static_cast<const T *>(p.A) + item.product * p.a_batch + m * p.a_row,
+                   *const from_b = static_cast<const T *>(p.B) + item.product * p.b_batch + item.n * p.b_col;
     gpul__gemm_short_operand<S, S::kRows, 32, S::kPitchM> a = {from_a, p.a_row, p.a_col, K, steps, lane, bf16, {}};
-    gpul__gemm_short_operand<S, S::kN, S::kThreads, S::kPitchN> b = {from_b, p.b_col,          p.b_row, K,
-                                                                     steps,  int(threadIdx.x), bf16,    {}};
-    /* Where a block has 16 columns, or 8, lanes have these, and each half of them, or quarter, rows of its own. */
-    const int parts_log2 = S::kCols > 2 && cols <= 8 && S::kRows > 8 ? 2 : S::kCols > 2 && cols <= 16 ? 1 : 0;
-    const int mine = S::kRows >> parts_log2, above = (lane << parts_log2) / 32 * mine,
-              across = lane & (31 >> parts_log2);
-    T *c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + (m + above) * p.c_row + n + across;
-    Compute *of_a = shared + steps * S::kPitchN + warp * (2 * steps * S::kPitchM), *next = of_a + steps * S::kPitchM;
+    gpul__gemm_short_operand<S, S::kN, 32 * S::kSharing, S::kPitchN> b = {
+        from_b, p.b_col, p.b_row, K, steps, of_tile * 32 + lane, bf16, {}};
+    gpul__gemm_short_share<S::kRows> share(S::kOwn ? cols : 32);
+    T *c = static_cast<T *>(p.C) + item.product * p.c_batch + (m + share.above) * p.c_row + item.n + share.across;
+    Compute *const of_b = shared + tile * (steps * (S::kStepBytes / int(sizeof(Compute) * S::kWarps)));
+    Compute *of_a = of_b + steps * (S::kPitchN + of_tile * 2 * S::kPitchM), *next = of_a + steps * S::kPitchM;
     gpul__await(); /* fault: matmul-short-await */
     if (!gpul__gemm_chosen(v.choice)) return;
-    b.fetch(shared, cols);
+    if (S::kOwn && item.product >= gpul__batch_of(p)) return; /* fault: matmul-short-items */
+    b.fetch(of_b, cols);
     a.fetch(of_a, rows);
-    b.put(shared);
+    b.put(of_b);
     a.put(of_a);
     gpul__wait_for_copies<0>();
-    __syncthreads(); /* fault: matmul-short-columns */
+    if (S::kOwn) __syncwarp();     /* fault: matmul-short-own */
+    if (!S::kOwn) __syncthreads(); /* fault: matmul-short-columns */
     GPUL__UNROLL_NOT
-    for (; rows > 0; c += down * p.c_row) {
-        const int here = rows;
-        rows -= int(down);
-        a.from += down * p.a_row;
+    for (; rows > 0; c += S::kM * p.c_row) {
+        const int here = rows, mine = share.mine < here ? share.mine : here;
+        Compute sum[S::kRows][S::kCols];
+        rows -= S::kM;
+        a.from += S::kM * p.a_row;
         if (rows > 0) a.fetch(next, rows);
-        if (sizeof(T) < 8 && cols <= 32) /* doubles would be spilled */
-            gpul__gemm_multiply_short<S, 1>(of_a + above, shared + across, steps, c, v, here - above, mine,
-                                            cols - across, bf16);
-        else
-            gpul__gemm_multiply_short<S, S::kCols>(of_a, shared + lane, steps, c, v, here, S::kRows, cols - lane, bf16);
+        gpul__gemm_zero(sum);
+        const Compute *const x = of_a + share.above, *const y = of_b + share.across;
+        if (S::kOwn && mine <= 2) gpul__gemm_multiply_short<S, 2>(sum, x, y, steps);
+        else if (S::kOwn && mine <= 4) gpul__gemm_multiply_short<S, 4>(sum, x, y, steps);
+        else if (S::kOwn && mine <= 8) gpul__gemm_multiply_short<S, 8>(sum, x, y, steps);
+        else gpul__gemm_multiply_short<S, S::kRows>(sum, x, y, steps);
+        GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) { /* -0 becomes 0, as in gpul__gemm_write_sums */
+            GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i)
+                sum[i][j] = gpul__gemm_add(sum[i][j], Compute(0)); /* fault: matmul-short-zero */
+        }
+        const gpul__gemm_short_place place = {v, number};
+        const int left = here - share.above, across = cols - share.across;
+        if (sizeof(T) == 2 && bf16) gpul__gemm_store_short<true, S>(sum, c, v, place, left, share.mine, across);
+        else gpul__gemm_store_short<false, S>(sum, c, v, place, left, share.mine, across);
         a.put(next);
         gpul__wait_for_copies<0>();
         __syncwarp(); /* the next rows are there, and these have been read */ /* fault: matmul-short-rows */
@@ -9487,36 +9528,26 @@ static __global__ void __launch_bounds__(gpul__gemm_short_mma::kThreads, gpul__g
     return; /* never launched there: see gpul__find_tensor_cores */
 #endif
     const gpul__gemm_problem &p = v.problem;
-    const uint32_t item = blockIdx.x * S::kWarps + threadIdx.x / 32,
-                   product = gpul__quotient(item, v.tensor.of_product),
-                   tile = item - product * uint32_t(v.plan.tiles_m * v.plan.tiles_n),
-                   tile_m = gpul__quotient(tile, v.tensor.of_group), tile_n = tile - tile_m * uint32_t(v.plan.tiles_n);
+    const uint32_t number = blockIdx.x * S::kWarps + threadIdx.x / 32;
+    const gpul__gemm_short_item item(v, number);
     const int steps = (int(p.K) + 15) & ~15, pitch = S::pitch(steps), lane = int(threadIdx.x) % 32;
-    const int64_t m = int64_t(tile_m) * v.plan.tile_m, n = int64_t(tile_n) * v.plan.tile_n;
-    const int cols = p.N - n < v.plan.tile_n ? int(p.N - n) : v.plan.tile_n;
+    const int cols = item.cols(v);
     const bool bf16 = p.dtype == GPUL_BF16;
     uint16_t *const of_b = shared + int(threadIdx.x) / 32 * (S::warp_bytes(steps) / 2);
     uint16_t *const of_a = of_b + S::columns(steps) * pitch;
     float *const sums = reinterpret_cast<float *>(of_a + S::kHigh * pitch);
-    /* Of 16 columns or fewer, lanes have these, and each half of them, or quarter, or eighth, rows of its own. */
-    const int parts_log2 = cols <= 4 ? 3 : cols <= 8 ? 2 : cols <= 16 ? 1 : 0;
-    const int mine = S::kHigh >> parts_log2, above = (lane << parts_log2) / 32 * mine,
-              across = lane & (31 >> parts_log2);
-    gpul__await(); /* fault: matmul-short-mma-await */
-    if (product >= (p.batch > 1 ? uint32_t(p.batch) : 1)) return;
-    gpul__gemm_short_lines b(gpul__gemm_side_of(p, true), product, n, int(p.K)),
-        a(gpul__gemm_side_of(p, false), product, m, int(p.K));
+    const gpul__gemm_short_share<S::kHigh> share(cols);
+    gpul__await();                                 /* fault: matmul-short-mma-await */
+    if (item.product >= gpul__batch_of(p)) return; /* fault: matmul-short-mma-items */
+    gpul__gemm_short_lines b(gpul__gemm_side_of(p, true), item.product, item.n, int(p.K)),
+        a(gpul__gemm_side_of(p, false), item.product, item.m, int(p.K));
     GPUL__UNROLL_NOT
     for (int col = 0; col < cols; col += 16) b.copy(of_b + col * pitch, pitch, cols - col);
-    gpul__gemm_16 *c = static_cast<gpul__gemm_16 *>(p.C) + product * p.c_batch + m * p.c_row + n + across;
-    struct { /* as gpul__gemm_short_place */
-        int64_t end_m, end_n;
-        __device__ __forceinline__ int64_t row(int rows) const { return end_m - rows; }
-        __device__ __forceinline__ int64_t column(int columns) const { return end_n - columns; }
-    } const place = {m + v.plan.tile_m < p.M ? m + v.plan.tile_m : p.M, n + cols};
+    gpul__gemm_16 *c =
+        static_cast<gpul__gemm_16 *>(p.C) + item.product * p.c_batch + item.m * p.c_row + item.n + share.across;
+    const gpul__gemm_short_place place = {v, number};
     GPUL__UNROLL_NOT
-    for (int rows = p.M - m < v.plan.tile_m ? int(p.M - m) : v.plan.tile_m; rows > 0;
-         rows -= S::kHigh, c += S::kHigh * p.c_row) {
+    for (int rows = item.rows(v); rows > 0; rows -= S::kHigh, c += S::kHigh * p.c_row) {
         a.copy(of_a, pitch, rows); /* those before have been read */
         __syncwarp();              /* fault: matmul-short-mma-late */
         GPUL__UNROLL_NOT
@@ -9531,11 +9562,12 @@ static __global__ void __launch_bounds__(gpul__gemm_short_mma::kThreads, gpul__g
             }
             __syncwarp(); /* fault: matmul-short-mma-sums */
             GPUL__UNROLL_NOT
-            for (int row = above; row < above + mine && row < rows; row += S::kRows) {
+            for (int row = share.above; row < share.above + share.mine && row < rows; row += S::kRows) {
                 float own[S::kRows][1];
                 GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i)
-                    own[i][0] = i < mine ? sums[(row + i) * S::kSumPitch + across] : 0.0f;
-                const int most = mine < int(S::kRows) ? mine : int(S::kRows), left = cols - strip - across;
+                    own[i][0] = i < share.mine ? sums[(row + i) * S::kSumPitch + share.across] : 0.0f;
+                const int most = share.mine < int(S::kRows) ? share.mine : int(S::kRows),
+                          left = cols - strip - share.across;
                 gpul__gemm_16 *const to = c + row * p.c_row + strip;
                 if (bf16) gpul__gemm_store_short<true, S, 1>(own, to, v, place, rows - row, most, left);
                 else gpul__gemm_store_short<false, S, 1>(own, to, v, place, rows - row, most, left);
@@ -9637,7 +9669,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     const bool bf16 = p.dtype == GPUL_BF16, turned = p.M < p.N;
     /* y: the products of the stack, of which there may be fewer than the block has room for; the rows of one */
     const int room = v.plan.products_at_once, product = int(blockIdx.y) * room,
-              left_products = (p.batch > 1 ? int(p.batch) : 1) - product,
+              left_products = int(gpul__batch_of(p)) - product,
               products = left_products < room ? left_products : room, /* fault: matmul-thin-products */
         share_log2 = __ffs(wide) - __ffs(room);                       /* of rows, the logarithm of a product's share */
     const bool several = room > 1;
@@ -9893,7 +9925,7 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
     const bool bf16 = p.dtype == GPUL_BF16, turned = p.M < p.N;
     /* y: the products of the stack, of which there may be fewer than the block has room for */
     const int room = v.plan.products_at_once, product = int(blockIdx.y) * room,
-              left_products = (p.batch > 1 ? int(p.batch) : 1) - product,
+              left_products = int(gpul__batch_of(p)) - product,
               products = left_products < room ? left_products : room, /* fault: matmul-narrow-products */
         last_product = products - 1;
     const gpul__gemm_side side_x = gpul__gemm_side_of(p, turned), side_y = gpul__gemm_side_of(p, !turned);
@@ -11776,7 +11808,7 @@ static inline bool gpul__gemm_by_vectors(const gpul__gemm_matrix &x, int64_t ele
            gpul__aligned(x.data, size_t(sector)) && steps * element % sector == 0;
 }
 
-/* Tiles of gpul__gemm_kernel, _short_kernel and _thin_kernel, and about what they take, in cycles: a step along K beside
+/* Tiles of gpul__gemm_kernel and _thin_kernel, and about what they take, in cycles: a step along K beside
  * other blocks, where 16 bytes are copied at a time; what each element that is copied alone adds to it; a step of a
  * multiprocessor at least, however few its blocks; the end of the tile; to add a split, or 0 where K is not split. All are
  * multiples of 1/256, so that sums and products of them are exact: splits, and so bits, do not depend on how a compiler
@@ -11787,12 +11819,10 @@ struct gpul__gemm_tile {
     double busy = 0, single = 0;
     int32_t alone = 0, end = 0, add = 0;
     int32_t wait = 0;    /* for operands that are not copied 16 bytes at a time, a step more */
-    int32_t short_k = 0; /* 0, or gpul__gemm_short_kernel, and the most steps of K */
     int32_t thin = 0;    /* 0, or gpul__gemm_thin_kernel: see gpul__gemm_thin_tile_of */
     bool tensor = false; /* by mma: of 16-bit types; */
     bool odd = true;     /* and of those that begin anywhere; if not, left out for sm_90a */
-    bool ends = true;    /* takes a bias and an activation; */
-    bool terms = true;   /* and several terms of the tree */
+    bool terms = true;   /* takes several terms of the tree */
 };
 template <typename S>
 static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, int32_t alone, int32_t end, int32_t add,
@@ -11806,17 +11836,6 @@ static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, 
     tile.tensor = S::kTensor != 0;
     tile.odd = S::kOdd != 0;
     tile.terms = S::kTerms != 0;
-    return tile;
-}
-template <typename T>
-static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(double busy, int32_t alone, int32_t end) {
-    typedef gpul__gemm_short<T> S;
-    const int32_t bytes = S::kStepBytes * S::kSteps;
-    gpul__gemm_tile tile = {gpul__gemm_short_kernel<S>, S::kM, S::kN, S::kThreads, bytes, S::kBlocksPerSM, busy};
-    tile.alone = alone;
-    tile.end = end;
-    tile.short_k = S::kSteps;
-    tile.ends = S::kEnds != 0;
     return tile;
 }
 /* Blocks have fewer threads where K is short: see gpul__gemm_threads. */
@@ -11846,13 +11865,9 @@ template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of(i
     tile.thin = part;
     return tile;
 }
-/* Shared memory of a block; of tiles for short K, what the steps take. */
-static inline int32_t gpul__gemm_shared_bytes(const gpul__gemm_tile &tile, int64_t K) {
-    return tile.short_k ? tile.shared_bytes / tile.short_k * int32_t(gpul__round_up(K, 4)) : tile.shared_bytes;
-}
 typedef gpul__gemm_halves<128, 128, 64, 64, 32, 2, 3> gpul__gemm_large_halves;
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
-enum { gpul__gemm_tile_count = 8 };
+enum { gpul__gemm_tile_count = 7 };
 /* mma: as in gpul__gemm_plan; TF32 has those of 16 bits, emulated f32 its own. */
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0) {
     static const gpul__gemm_tile tiles[4][gpul__gemm_tile_count] = {
@@ -11861,15 +11876,13 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype, int32_t mma = 0
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 32, 32, 4, 4, 6, 4>>(12.5, 9 / 256., 38, 560, 150),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(13.5, 9 / 256., 39, 560, 110),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(13.75, 9 / 256., 41, 560, 110),
-         gpul__gemm_short_tile_of<float>(90, 20, 1000), gpul__gemm_thin_tile_of<float>(1),
-         gpul__gemm_thin_tile_of<float>(4)},
+         gpul__gemm_thin_tile_of<float>(1), gpul__gemm_thin_tile_of<float>(4)},
         {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 64, 32, 1, 4>>(125, 2 / 256., 125, 11500, 0),
          gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(33, 2 / 256., 45, 2700, 900),
          gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(13.5, 14 / 256., 20, 950, 200),
-         gpul__gemm_short_tile_of<double>(85, 20, 1500), gpul__gemm_thin_tile_of<double>(1),
-         gpul__gemm_thin_tile_of<double>(4)},
+         gpul__gemm_thin_tile_of<double>(1), gpul__gemm_thin_tile_of<double>(4)},
         {gpul__gemm_tile_of<gpul__gemm_fmas<gpul__gemm_16, 32, 32, 4, 4, 6, 4>>(17, 0, 51, 560, 150),
-         gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500), gpul__gemm_thin_tile_of<gpul__gemm_16>(1),
+         gpul__gemm_thin_tile_of<gpul__gemm_16>(1),
          gpul__gemm_tile_of<gpul__gemm_large_halves>(28, 9 / 256., 36, 6500, 900, 12),
          gpul__gemm_tile_of<gpul__gemm_halves<64, 64, 32, 32, 64, 3, 2>>(13.5, 5 / 256., 20, 2000, 500, 14),
          gpul__gemm_tile_of<gpul__gemm_halves<32, 32, 16, 16, 64, 4, 4>>(6.25, 4 / 256., 14, 1200, 8, 7),
@@ -11886,10 +11899,14 @@ static inline bool gpul__gemm_scales_only(const gpul__gemm_problem *p) {
     return p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
 }
 
-/* Few rows or few columns: a sum is another tree then, so the shape alone decides. mma: of 16-bit types, on tensor cores */
+/* Few rows or few columns, and more steps than the kernels for short K have: a sum is another tree then, so the shape
+ * alone decides. mma: of 16-bit types, on tensor cores */
 static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
-    const int64_t most = mma && gpul__bytes_of(p->dtype) == 2 ? int(gpul__gemm_thin_mma::kShort) : 4;
-    return (p->M <= most || p->N <= most) && p->K > 16 && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
+    const int64_t element = gpul__bytes_of(p->dtype), most = mma && element == 2 ? int(gpul__gemm_thin_mma::kShort) : 4,
+                  steps = element == 8 ? int(gpul__gemm_short<double, 1>::kSteps)
+                          : element == 4 ? int(gpul__gemm_short<float, 1>::kSteps)
+                                         : int(gpul__gemm_short<gpul__gemm_16, 4>::kSteps);
+    return (p->M <= most || p->N <= most) && p->K > steps && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
 }
 
 /* How many small products of a stack a block takes at once, where C has few rows or columns: a power of two, as many as
@@ -11965,33 +11982,19 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype, plan->mma);
     const int32_t of_a = gpul__gemm_singles(plan, p->dtype, p->a_col == 1, plan->a_vector),
                   of_b = gpul__gemm_singles(plan, p->dtype, p->b_row == 1, plan->b_vector);
-    /* 16-bit types take the kernel for short K wherever it can: see gpul__gemm_multiplies */
-    const bool short_alone =
-        gpul__bytes_of(p->dtype) == 2 && !plan->mma && part <= int(gpul__gemm_short<gpul__gemm_16>::kSteps);
-    const bool plain = !p->bias && !p->activation;
     const double finish = gpul__gemm_finish_time(p);
     const int64_t long_side = p->M > p->N ? p->M : p->N;
     double least = 1e300;
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         gpul__gemm_tile tile = tiles[i];
-        if (tile.short_k) { /* few columns have code of their own, and warps that have no rows rest */
-            const double columns = p->dtype == GPUL_F64 || p->N > 32 ? 1 : p->N > 16 ? .5 : .25;
-            const bool alone = p->M <= tile.m; /* no more rows share what a block does for its columns */
-            const double rows = alone ? double(gpul_ceil_div(p->M, tile.m / 4)) / 4 : 1;
-            tile.busy *= alone ? .4 + .7 * rows * columns : columns;
-            tile.alone = int32_t(tile.alone * columns);
-            tile.end = int32_t(tile.end * (alone ? .3 + .7 * rows * columns : columns));
-        }
         tile.end += int32_t(double((p->M < tile.m ? p->M : tile.m) * (p->N < tile.n ? p->N : tile.n)) * finish);
         if ((plan->splits > 1 && !tile.add) || (plan->part > plan->term && !tile.terms)) continue;
         if (tile.tensor != (plan->mma != 0)) continue;
         if ((tile.thin != 0) != gpul__gemm_is_thin(p, plan->mma != 0)) continue;
         if (tile.thin > 1 && long_side > 2 * tile.m) continue; /* blocks would read the short operand over again */
         if (!tile.odd && (plan->a_vector == 1 || plan->b_vector == 1 || machine->sm_90a)) continue;
-        if (!plain && !tile.ends) continue;                             /* fault: matmul-short-ends */
-        if (tile.short_k ? part > tile.short_k : short_alone) continue; /* fault: matmul-short-k */
-        if (gpul__gemm_shared_bytes(tile, part) > gpul__shared_of(machine)) continue;
+        if (tile.shared_bytes > gpul__shared_of(machine)) continue;
         const int64_t count = tile.thin && p->M < p->N ? gpul__gemm_tiles_in(p->N, p->M, tile.m, tile.n)
                                                        : gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n);
         if (count > INT32_MAX) continue; /* more than a grid takes */
@@ -12044,8 +12047,7 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     double shortest = 1e300;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];
-        if ((tile.short_k && p->K > tile.short_k) || tile.thin != thin || tile.tensor != (plan->mma != 0))
-            continue; /* of thin ones, the first alone */
+        if (tile.thin != thin || tile.tensor != (plan->mma != 0)) continue; /* of thin ones, the first alone */
         const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n); /* of a product */ /* fault: batch-parts */
         const int64_t warps = tile.threads / 32;
         if (double(count * p->K) * tile.busy > shortest * double(sms)) continue;
@@ -12097,18 +12099,12 @@ static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_prob
     plan->tile_n = turned ? tile.m : tile.n;
     plan->tiles_n = gpul_ceil_div(p->N, plan->tile_n);
     const int64_t across = plan->tiles_n > 0 ? plan->tiles_n : 1;
-    if (tile.short_k && p->M > 0) {
-        /* the rows that fill all multiprocessors with blocks, once or, of 256 rows, several times */
-        const int64_t room = int64_t(machine->sms) * tile.blocks_per_sm / (across * plan->batch),
-                      once = room < 1 ? 1 : room, blocks = gpul_ceil_div(p->M, 256 * once) * once;
-        plan->tile_m = int32_t(gpul__round_up(gpul_ceil_div(p->M, blocks), tile.m));
-    }
     plan->tiles_m = gpul_ceil_div(p->M, plan->tile_m);
     /* Where fewer than four whole rows of tiles run at a time, groups have no more, so that neighbours in memory are
      * written at a time; but not where B, which all rows read, is more than L2 keeps beside C. */
     const bool kept = double(p->N) * double(p->K * element) <= 8388608;
     const int64_t at_once = int64_t(machine->sms) * tile.blocks_per_sm / across;
-    plan->group_rows = tile.short_k ? 1 : at_once >= 4 || !kept ? 8 : at_once >= 2 ? 2 : 1;
+    plan->group_rows = at_once >= 4 || !kept ? 8 : at_once >= 2 ? 2 : 1;
     /* no more than there are: then the tiles of a group have 32 bits */
     if (plan->group_rows > plan->tiles_m) plan->group_rows = plan->tiles_m > 1 ? int32_t(plan->tiles_m) : 1;
     if (plan->splits > 1) {
@@ -12121,6 +12117,107 @@ static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_prob
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element);
     return time;
 }
+/* A kernel for short K, and about what it takes, in nanoseconds */
+struct gpul__gemm_short_way {
+    void (*kernel)(const gpul__gemm_view);
+    int32_t most, rows, strip; /* steps of K; of a warp, at a time, and as many columns */
+    int32_t cols, together;    /* of a tile, and the warps that share it, one below the other, of the four of a block */
+    int32_t blocks_per_sm;
+    int32_t shared_bytes, most_bytes; /* of a block; and of the most steps */
+    bool ends;                        /* takes a bias and an activation */
+    double launch, wait;              /* wait: for the next rows */
+    double tile, part;                /* what a multiprocessor does for a tile, and for the rows of a warp */
+};
+template <typename S>
+static gpul__gemm_short_way gpul__short_way_of(int64_t K, double finish, double wait, double tile, double part,
+                                               double step) {
+    gpul__gemm_short_way way = {};
+    const int32_t steps = int32_t(gpul__round_up(K, 4));
+    way.kernel = gpul__gemm_short_kernel<S>;
+    way.most = S::kSteps;
+    way.rows = S::kRows;
+    way.cols = way.strip = S::kN;
+    way.together = S::kSharing;
+    way.blocks_per_sm = S::kBlocksPerSM;
+    way.shared_bytes = S::kStepBytes * steps;
+    way.most_bytes = S::kStepBytes * S::kSteps;
+    way.ends = S::kEnds != 0;
+    way.launch = 500;
+    way.wait = wait + 40 * finish * (S::kRows * S::kCols);
+    way.tile = tile * steps;
+    way.part = part + step * steps + 0.1 * finish * (S::kRows * S::kN);
+    return way;
+}
+static gpul__gemm_short_way gpul__short_mma_way(int64_t K, double finish) {
+    typedef gpul__gemm_short_mma S;
+    const int32_t steps = int32_t(gpul__round_up(K, 16)), slices = steps / 16;
+    gpul__gemm_short_way way = {};
+    way.kernel = gpul__gemm_short_mma_kernel;
+    way.most = S::kSteps;
+    way.rows = S::kHigh;
+    way.strip = S::kStrip;
+    way.cols = S::columns(steps);
+    way.together = 1;
+    way.blocks_per_sm = S::kBlocksPerSM;
+    way.shared_bytes = way.most_bytes = S::warp_bytes(steps) * S::kWarps;
+    way.ends = true;
+    way.launch = 2500;
+    way.wait = 700 * slices;
+    way.part = 50 + 75 * slices + 140 * finish;
+    return way;
+}
+/* 1: warps of a block share a tile, 2: each has its own, 3: so it is on tensor cores */
+static gpul__gemm_short_way gpul__short_way(const gpul__gemm_problem *p, int32_t number) {
+    const double finish = gpul__gemm_finish_time(p);
+    const int64_t K = gpul__gemm_scales_only(p) ? 0 : p->K < 64 ? p->K : 64; /* more than 64 have none */
+    if (number == 3) return gpul__short_mma_way(K, finish);
+    if (p->dtype == GPUL_F32)
+        return number == 1 ? gpul__short_way_of<gpul__gemm_short<float, 4>>(K, finish, 200, 14, 95, 4)
+                           : gpul__short_way_of<gpul__gemm_short<float, 1>>(K, finish, 200, 1.5, 22, 2.6);
+    if (p->dtype == GPUL_F64)
+        return number == 1 ? gpul__short_way_of<gpul__gemm_short<double, 2>>(K, finish, 400, 10, 100, 7)
+                           : gpul__short_way_of<gpul__gemm_short<double, 1>>(K, finish, 400, 3, 50, 4.5);
+    return gpul__short_way_of<gpul__gemm_short<gpul__gemm_16, 4>>(K, finish, 0, 0, 0, 0); /* it has no other */
+}
+/* A kernel for short K, of a plan that has no splits. Tiles of C have rows so that all warps of the GPU have some, or, of
+ * 256 rows, several tiles. Returns false, or, if it takes less nanoseconds than `most`, how many in `most`. */
+static bool gpul__short_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine,
+                             double *most, bool mma) {
+    const int32_t last = mma ? 3 : gpul__bytes_of(p->dtype) == 2 ? 1 : 2;
+    const gpul__gemm_plan before = *plan;
+    bool found = false;
+    if (p->M == 0 || p->N == 0 || (mma && p->dtype == GPUL_F32)) return false;
+    for (int32_t number = mma ? 3 : 1; number <= last; ++number) {
+        const gpul__gemm_short_way way = gpul__short_way(p, number);
+        if (p->K > way.most && !gpul__gemm_scales_only(p)) continue; /* fault: matmul-short-k */
+        if (!way.ends && (p->bias || p->activation)) continue;       /* fault: matmul-short-ends */
+        if (way.shared_bytes > gpul__shared_of(machine)) continue;
+        const int64_t across = gpul_ceil_div(p->N, int64_t(way.cols)), high = way.rows * way.together,
+                      slots = int64_t(machine->sms) * way.blocks_per_sm * (4 / way.together),
+                      once = slots > across * plan->batch ? slots / (across * plan->batch) : 1,
+                      down = gpul_ceil_div(p->M, 256 * once) * once,
+                      rows = gpul__round_up(gpul_ceil_div(p->M, down), high), tiles_m = gpul_ceil_div(p->M, rows),
+                      parts = gpul__gemm_tiles_in(p->M, p->N, way.rows, way.strip);
+        const double work = double(tiles_m * across) * way.tile + double(parts) * way.part,
+                     time = way.launch + way.wait * double(rows / high) + work * double(plan->batch) / machine->sms;
+        const int64_t room = INT32_MAX / (tiles_m * across); /* products whose tiles have numbers of 32 bits */
+        if (room < 1 || !(time < *most)) continue;
+        *most = time;
+        found = true;
+        *plan = before;
+        plan->short_k = number;
+        plan->mma = mma;
+        plan->group_rows = plan->products_at_once = 1;
+        plan->term = plan->part;
+        plan->tile_m = int32_t(rows);
+        plan->tile_n = way.cols;
+        plan->tiles_m = tiles_m;
+        plan->tiles_n = across;
+        if (plan->batch > room) plan->batch = room; /* fault: matmul-short-room */
+    }
+    return found;
+}
+
 /* gpul__gemm_kernel, _short_kernel and _thin_kernel */
 static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t element = gpul__bytes_of(p->dtype);
@@ -12131,7 +12228,10 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
         gpul__plain_split(plan, p, gpul__gemm_sms); /* fault: matmul-ieee-parts-by-machine */
     plan->a_vector = plan->mma ? 1 : gpul__gemm_by_vectors(gpul__gemm_a(p), element, p->a_col == 1);
     plan->b_vector = plan->mma ? 1 : gpul__gemm_by_vectors(gpul__gemm_b(p), element, p->b_row == 1);
-    gpul__plain_plan_tile(plan, p, machine);
+    gpul__gemm_plan short_k = *plan;
+    double most = gpul__plain_plan_tile(plan, p, machine) / 1.7;
+    if (gpul__bytes_of(p->dtype) == 2) most = 1e300; /* wherever it can: see gpul__gemm_multiplies */
+    if (gpul__short_plan(&short_k, p, machine, &most, false)) *plan = short_k;
 }
 
 /* A tile of gpul__tensor_kernel: 128 or 64 rows, 32 to 256 columns; and the cluster's tiles below each other and beside
@@ -12402,38 +12502,6 @@ static bool gpul__mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, c
     return found;
 }
 
-/* gpul__gemm_short_mma_kernel, of a plan that has no splits. Tiles of C have rows so that all warps of the GPU have one,
- * or, of 256 rows, several. False if all takes more nanoseconds than `most`, which is its time otherwise. */
-static bool gpul__short_mma_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine,
-                                 double *most) {
-    typedef gpul__gemm_short_mma S;
-    if (p->dtype == GPUL_F32 || p->K > S::kSteps) return false;
-    const int32_t steps = int32_t(gpul__round_up(p->K, 16)), tile_n = S::columns(steps);
-    const int64_t across = gpul_ceil_div(p->N, int64_t(tile_n)), columns = across * plan->batch,
-                  slots = int64_t(machine->sms) * S::kBlocksPerSM * S::kWarps,
-                  down = slots > columns ? slots / columns : 1,
-                  rows = gpul__round_up(gpul_ceil_div(p->M, down), int64_t(S::kHigh));
-    const int32_t tile_m = int32_t(rows < 256 ? rows : 256);
-    const int64_t tiles_m = gpul_ceil_div(p->M, int64_t(tile_m));
-    /* a warp's copies wait for each other; and what a multiprocessor does for sixteen rows of 32 columns */
-    const double slices = steps / 16,
-                 parts = double(gpul_ceil_div(p->M, int64_t(S::kHigh))) *
-                         double(gpul_ceil_div(p->N, int64_t(S::kStrip))) * double(plan->batch),
-                 time = 2500 + slices * (tile_m / int(S::kHigh)) * 700 +
-                        parts / machine->sms * (50 + 75 * slices + 140 * gpul__gemm_finish_time(p));
-    const int64_t room = INT32_MAX / (tiles_m * across); /* products whose tiles have numbers of 32 bits */
-    if (room < 1 || !(time < *most)) return false;
-    *most = time;
-    plan->mma = plan->short_k = plan->group_rows = plan->products_at_once = 1;
-    plan->term = plan->part;
-    plan->tile_m = tile_m;
-    plan->tile_n = tile_n;
-    plan->tiles_m = tiles_m;
-    plan->tiles_n = across;
-    if (plan->batch > room) plan->batch = room; /* fault: matmul-short-mma-room */
-    return true;
-}
-
 /* Slices after which sums are promoted */
 static inline int32_t gpul__tensor_chunk_of(const gpul__gemm_plan *plan, int64_t slice) {
     return plan->part > plan->term ? int32_t(plan->term / slice) : int32_t(gpul__tensor_chunk);
@@ -12620,7 +12688,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
         const bool tiny = p->K < 128 && size * double(plan->batch) < 262144; /* 2^18 */
         double most = tensor && !tiny ? gpul__tensor_plan(plan, p, machine) + 600 : 1e300;
         gpul__gemm_plan short_k = by_mma;
-        if (machine->mma && gpul__short_mma_plan(&short_k, p, machine, &most)) *plan = short_k;
+        if (machine->mma && gpul__short_plan(&short_k, p, machine, &most, true)) *plan = short_k;
         if (machine->mma && gpul__mma_plan(&by_mma, p, machine, most)) *plan = by_mma;
     } else if (rounds) gpul__rounded_plan(plan, p, machine);
     else {
@@ -12655,27 +12723,24 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
 
 /* ---- launching ---- */
 
-static inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) { return p.batch > 1 ? uint32_t(p.batch) : 1; }
-
-static int32_t gpul__launch_short_mma(gpul__gemm_view &v, gpul_stream stream) {
-    typedef gpul__gemm_short_mma S;
+static int32_t gpul__launch_short(gpul__gemm_view &v, gpul_stream stream) {
+    const gpul__gemm_short_way way = gpul__short_way(&v.problem, v.plan.short_k);
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n, all = tiles * gpul__batch_of(v.problem);
-    const int32_t steps = int32_t(gpul__round_up(v.problem.K, 16));
     gpul__gemm_divide_tiles(&v);
     v.tensor.of_product = gpul__division_by(tiles);
-    return gpul__launch_early(v.plan.device, gpul__gemm_short_mma_kernel,
-                              gpul__dim(uint32_t(gpul_ceil_div(all, int64_t(S::kWarps)))), gpul__dim(S::kThreads),
-                              S::warp_bytes(steps) * S::kWarps, stream, v);
+    const uint32_t blocks = uint32_t(gpul_ceil_div(all * way.together, int64_t(4)));
+    return gpul__launch_early(v.plan.device, way.kernel, gpul__dim(blocks), gpul__dim(128),
+                              gpul__dynamic_shared(way.shared_bytes, way.most_bytes), stream, v);
 }
 static int32_t gpul__launch_plain(gpul__gemm_view &v, gpul_stream stream) {
+    if (v.plan.short_k) return gpul__launch_short(v, stream);
     const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype, v.plan.mma)[v.plan.tile];
-    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n, steps = v.plan.scale_only ? 0 : v.problem.K;
+    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n;
     const uint32_t products =
         uint32_t(gpul_ceil_div(int64_t(gpul__batch_of(v.problem)), int64_t(v.plan.products_at_once)));
-    const gpul__dynamic_shared shared(gpul__gemm_shared_bytes(tile, steps), tile.shared_bytes);
     gpul__gemm_divide_tiles(&v);
     return gpul__launch_early(v.plan.device, tile.kernel, gpul__dim(uint32_t(tiles), products, uint32_t(v.plan.splits)),
-                              gpul__dim(gpul__gemm_threads(tile, v.problem.K)), shared, stream, v);
+                              gpul__dim(gpul__gemm_threads(tile, v.problem.K)), tile.shared_bytes, stream, v);
 }
 
 /* What gpul__gemm_pack reads of A and B. */
@@ -13049,7 +13114,6 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
     v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->promoted_at);
     if (plan->packed == GPUL_MATH_EMULATED) return gpul__launch_emulated(v, problem, machine, scratch, stream);
     if (plan->packed) return gpul__launch_rounded(v, problem, machine, scratch, stream);
-    if (plan->short_k) return gpul__launch_short_mma(v, stream);
     if (plan->mma) return gpul__launch_mma(v, scratch, machine, stream);
 #ifdef GPUL__HOPPER
     if (plan->tensor) return gpul__launch_tensor(v, scratch, machine, stream);

@@ -482,7 +482,7 @@ plant matmul-short-gelu test_batches:test_epilogue expression 'rows * kCols' 'kC
 plant matmul-short-relu test_batches:test_epilogue without
 plant matmul-thin-back test_batches:test_in_turn without
 plant matmul-thin-slots test_matmul:test_chain expression 'of_term < term' 'false'
-plant matmul-short-k test_matmul:test_plans expression 'part > tile.short_k' 'true'
+plant matmul-short-k test_matmul:test_plans expression 'p->K > way.most' 'false'
 plant matmul-mma-pairs test_matmul:test_plans expression 'pairs ? 2 : 1' '2'
 plant matmul-mma-vector test_matmul:test_plans expression 'pitch[0] ? 8 : vector[0]' '8'
 plant matmul-nan-16 test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
@@ -495,7 +495,10 @@ plant matmul-short-reads test_matmul:test_short_k expression 'first + i < rows' 
 plant matmul-short-rows test_matmul:test_short_k without
 plant matmul-short-columns test_matmul:test_short_k without
 plant matmul-short-halves test_matmul:test_plans expression 'p->K > 8' 'p->K > 7'
-plant matmul-short-mma-room test_batches:test_plans without
+plant matmul-short-room test_batches:test_plans without
+plant matmul-short-items test_batches:test_short_stacks without
+plant matmul-short-own test_batches:test_short_stacks without
+plant matmul-short-mma-items test_batches:test_short_stacks without
 plant matmul-short-mma-await test_batches:test_short_stacks without
 plant matmul-short-mma-odd test_batches:test_short_stacks expression 'exist == 1' 'false'
 plant matmul-short-mma-late test_batches:test_short_stacks without
@@ -507,7 +510,7 @@ plant matmul-thin-late test_matmul:test_thin without
 plant matmul-thin-tree-early test_matmul:test_thin without
 plant matmul-thin-tree-late test_matmul:test_thin without
 plant matmul-thin-edge test_matmul:test_thin expression 'j < exist' 'true'
-plant matmul-thin-rule test_matmul:test_plans expression 'p->K > 16' 'true'
+plant matmul-thin-rule test_matmul:test_plans expression 'p->K > steps' 'true'
 plant matmul-narrow-edge test_matmul:test_thin expression 'j < count' 'true'
 plant matmul-narrow-mask test_matmul:test_thin expression 'count * 2' '16'
 plant matmul-narrow-promote test_matmul:test_long_sums expression 'v.plan.term < S::kChunk' 'true'

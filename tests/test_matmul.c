@@ -391,7 +391,7 @@ static double combined(double *sums, int64_t count, gpul_dtype compute) {
 }
 
 /* The sum of a part of K: one chain of fused multiply-adds over ascending k. Where C has few rows or few columns, and K
- * more than 16 steps, there are eight: vectors of 16 bytes along K go to them in turn, and a tree adds them. */
+ * more steps than the kernels for short K have, there are eight: vectors of 16 bytes along K go to them in turn, and a tree adds them. */
 static double part_sum(const box *A, const box *B, int64_t i, int64_t j, int64_t from, int64_t to, int thin) {
     const gpul_dtype t = A->view.dtype;
     const int64_t K = A->view.shape[1], N = B->view.shape[1], vector = 16 / (int64_t)gpul_dtype_size(t);
@@ -407,7 +407,10 @@ static double part_sum(const box *A, const box *B, int64_t i, int64_t j, int64_t
     return sums[0];
 }
 /* Few rows or columns: four at most, or, of 16 bits on tensor cores, eight */
-static int is_thin(int64_t M, int64_t N, int64_t K, int64_t few) { return (M <= few || N <= few) && K > 16; }
+static int64_t short_steps(gpul_dtype t) { return t == GPUL_F32 ? 48 : t == GPUL_F64 ? 32 : 16; }
+static int is_thin(gpul_dtype t, int64_t M, int64_t N, int64_t K, int64_t few) {
+    return (M <= few || N <= few) && K > short_steps(t);
+}
 
 /* ---- tensor cores: f16 and bf16 on Hopper, and on the stand-in, which add up exactly what is computed here ---- */
 
@@ -513,7 +516,7 @@ static int64_t tensor_mismatches(const box *A, const box *B, const box *C, doubl
             a[k] = box_get(A, i * K + k).f;
             b[k] = box_get(B, k * N + j).f;
         }
-        sum = tensor_sum(a, b, K, plan, t, t != GPUL_F32 && is_thin(M, N, K, 8));
+        sum = tensor_sum(a, b, K, plan, t, t != GPUL_F32 && is_thin(t, M, N, K, 8));
         value = (float)alpha * sum;
         if (beta != 0) value = fmaf((float)alpha, sum, (float)beta * (float)box_get(C, at).f);
         num_store(t, &want, num_of((double)value));
@@ -533,13 +536,15 @@ static int64_t tensor_mismatches(const box *A, const box *B, const box *C, doubl
  * left; with factors of all magnitudes, so that sums overflow, cancel and become subnormal. f16 and bf16, of few rows or
  * columns: the same in f32, then rounded; or what tensor cores do. */
 static void test_chain(void) {
-    static const int64_t shapes[][3] = {
-        {33, 17, 65},  {130, 70, 100}, {257, 129, 35},  {300, 520, 24}, {64, 64, 2100}, {128, 256, 40},
-        {3, 5, 5000},  {65, 2, 700},   {100, 400, 530}, {150, 200, 14}, {6, 5, 5000},   {1, 131, 77},
-        {4, 1, 20000}, {260, 4, 130},  {2, 3, 270000}}; /* parts beyond what shared memory holds of the short operand */
+    static const int64_t shapes[]
+                               [3] = {
+                                   {33, 17, 65},   {130, 70, 100}, {257, 129, 35}, {300, 520, 24},  {64, 64, 2100},
+                                   {128, 256, 40}, {3, 5, 5000},   {65, 2, 700},   {100, 400, 530}, {150, 200, 14},
+                                   {6, 5, 5000},   {1, 131, 77},   {4, 1, 20000},  {260, 4, 130},   {3, 200, 33},
+                                   {90, 4, 49},    {2, 3, 270000}}; /* parts beyond what shared memory holds of the short operand */
     for (int k = 0; k < COUNT_OF(shapes) * 8; k++) {
         const int64_t M = shapes[k / 8][0], N = shapes[k / 8][1], K = shapes[k / 8][2];
-        const int narrow = is_thin(M, N, K, 4) && k / 4 % 2;
+        const int narrow = is_thin(GPUL_F16, M, N, K, 4) && k / 4 % 2;
         const gpul_dtype t = types[k % 2 + 2 * narrow];
         const int wide = k / 2 % 4 == 0 ? 1 : k / 2 % 4 == 1 ? 20 : t == GPUL_F64 ? 1060 : t == GPUL_F16 ? 14 : 140;
         int64_t wrong = 0;
@@ -577,7 +582,7 @@ static void test_chain(void) {
             int64_t count = 0;
             for (int64_t part = 0; part < K; part += plan.term, count++)
                 sums[count] =
-                    part_sum(&A, &B, i, j, part, part + plan.term < K ? part + plan.term : K, is_thin(M, N, K, 4));
+                    part_sum(&A, &B, i, j, part, part + plan.term < K ? part + plan.term : K, is_thin(t, M, N, K, 4));
             want = combined(sums, count, t);
             if (narrow) {
                 uint16_t rounded;
@@ -1415,7 +1420,7 @@ static int at_a_time(const void *data, int64_t steps, int64_t pitch, int64_t den
 /* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
-    long split = 0, in_turn[3] = {0, 0, 0}, tiles_seen[8] = {0, 0, 0, 0, 0, 0, 0, 0}, brief[2] = {0, 0}, aligned = 0,
+    long split = 0, in_turn[3] = {0, 0, 0}, tiles_seen[7] = {0, 0, 0, 0, 0, 0, 0}, brief[4] = {0, 0, 0, 0}, aligned = 0,
          tensor_seen[2][9], shapes[4][4], copied = 0, gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0},
          by_mma[3][4], tf32[2] = {0, 0};
     memset(tensor_seen, 0, sizeof tensor_seen);
@@ -1445,7 +1450,7 @@ static void test_plans(void) {
         memset(&again, 0x55, sizeof again);
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&again, &p, &machine) == 1;
         good = good && memcmp(&plan, &again, sizeof plan) == 0;
-        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 2 : 8) && plan.splits >= 1 && plan.splits <= 256;
+        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 2 : 7) && plan.splits >= 1 && plan.splits <= 256;
         good = good && (plan.tensor || (plan.group_rows >= 1 && plan.group_rows <= 8 &&
                                         (plan.group_rows == 1 || plan.group_rows <= plan.tiles_m)));
         if (good && plan.tensor) {
@@ -1453,15 +1458,21 @@ static void test_plans(void) {
                    plan.tile_n >= 32 && plan.tile_n <= 256;
             tensor_seen[good ? plan.tile_m / 128 : 0][good ? plan.tile_n / 32 : 0]++;
         } else if (!plan.short_k) tiles_seen[good ? plan.tile : 0]++;
-        few = is_thin(p.M, p.N, p.K, size == 2 && machine.mma && p.M > 0 && p.N > 0 ? 8 : 4) && !plan.scale_only;
+        few = is_thin(t, p.M, p.N, p.K, size == 2 && machine.mma && p.M > 0 && p.N > 0 ? 8 : 4) && !plan.scale_only;
         narrow = few && size == 2 && machine.mma && p.M > 0 && p.N > 0; /* by mma, in a kernel of its own */
         halves = size == 2 && (p.K > 8 || p.M <= 32 || p.N <= 32) && !few && !plan.scale_only && p.M > 0 && p.N > 0;
-        if (plan.short_k) { /* a tile for each warp, sixteen rows at a time */
-            good = good && halves && plan.mma && p.K <= 64 && plan.tile_n == (p.K > 16 ? 32 : 64) &&
-                   plan.tile_m % 16 == 0 && plan.tile_m >= 16 && plan.tile_m <= 256 && plan.splits == 1 &&
-                   !plan.a_pitch && !plan.b_pitch &&
+        if (plan.short_k) { /* tiles of whole turns of their warps */
+            const int64_t sharing = plan.short_k == 1 ? (size == 2 ? 32 : 64) : 16,
+                          columns = plan.short_k == 1       ? (size == 8 ? 64 : 128)
+                                    : plan.mma && p.K <= 16 ? 64
+                                                            : 32;
+            good = good && plan.tile_n == columns && plan.tile_m % sharing == 0 && plan.tile_m >= sharing &&
+                   plan.tile_m <= 256 && plan.splits == 1 && !plan.a_pitch && !plan.b_pitch && plan.tile == 0 &&
+                   plan.mma == (plan.short_k == 3) && (!plan.mma || halves) && plan.short_k <= (size == 2 ? 3 : 2) &&
+                   (plan.short_k != 2 || size > 2) && (plan.scale_only || p.K <= (plan.mma ? 64 : short_steps(t))) &&
+                   (plan.short_k != 1 || size < 8 || (!p.bias && !p.activation)) &&
                    (double)plan.tiles_m * (double)plan.tiles_n * (double)plan.batch < 2147483648.0;
-            brief[p.K > 16]++;
+            brief[plan.mma && p.K > 16 ? 0 : plan.short_k]++;
         }
         rounded = p.math == GPUL_MATH_TF32 && !plan.scale_only && rounds(p.M, p.N, p.K);
         good = good && (plan.tensor || plan.mma) == (((rounded || halves) && (machine.wgmma || machine.mma)) || narrow);
@@ -1490,39 +1501,32 @@ static void test_plans(void) {
         split += plan.splits > 1;
         /* C, in tiles */
         {
-            static const int64_t high[3][8] = {{128, 64, 32, 64, 16, 0, 64, 16},
-                                               {128, 64, 32, 0, 32, 8},
-                                               {32, 0, 128, 128, 64, 32, 32, 64}},
-                                 wide[3][8] = {{256, 64, 32, 16, 64, 128, 4, 4},
-                                               {128, 64, 32, 64, 4, 4},
-                                               {32, 128, 4, 128, 64, 32, 4, 8}};
+            static const int64_t high[3][7] = {{128, 64, 32, 64, 16, 64, 16},
+                                               {128, 64, 32, 32, 8},
+                                               {32, 128, 128, 64, 32, 32, 64}},
+                                 wide[3][7] = {
+                                     {256, 64, 32, 16, 64, 4, 4}, {128, 64, 32, 4, 4}, {32, 4, 128, 64, 32, 4, 8}};
             const int dtype = size == 2 || plan.mma ? 2
                               : size == 8           ? 1
                                                     : 0,
-                      short_k = plan.short_k || (!plan.tensor && !high[dtype][plan.tile]),
-                      turned = !plan.tensor && (narrow || wide[dtype][plan.tile] == 4) && p.M < p.N;
-            const int64_t one = plan.tensor ? plan.tile_m * plan.cluster_m
-                                : short_k   ? plan.tile_m
-                                            : high[dtype][plan.tile],
+                      turned = !plan.tensor && !plan.short_k && wide[dtype][plan.tile] <= 8 && p.M < p.N;
+            const int64_t one = plan.tensor    ? plan.tile_m * plan.cluster_m
+                                : plan.short_k ? plan.tile_m
+                                               : high[dtype][plan.tile],
                           other_one = plan.tensor    ? plan.tile_n * plan.cluster_n
                                       : plan.short_k ? plan.tile_n
                                                      : wide[dtype][plan.tile],
                           m = turned ? other_one : one, n = turned ? one : other_one;
-            good = good && (narrow == (size == 2 && plan.tile == 7));
-            good = good && (plan.short_k ? plan.tile == 0
-                            : plan.mma   ? plan.tile >= 3 && plan.tile != 6 && plan.tile < 8
-                                         : plan.tensor || size != 2 || plan.tile < 3 || plan.tile == 6);
+            good = good && (narrow == (size == 2 && plan.tile == 6));
+            good = good && (plan.short_k || plan.tensor ? plan.tile == 0
+                            : plan.mma                  ? plan.tile >= 2 && plan.tile != 5
+                                                        : size != 2 || plan.tile < 2 || plan.tile == 5);
             /* kernels for tensor cores have 16-bit types multiplied by no other ones, but for short K and few rows */
             good = good && (size != 2 || plan.tile != 0 || plan.tensor || plan.short_k || p.M == 0 || p.N == 0 ||
                             !(machine.mma || machine.wgmma));
-            if (!plan.tensor) good = good && (other_one == (narrow ? 8 : 4)) == few;
-            good = good && (!short_k || plan.short_k ||
-                            (m % 32 == 0 && m >= 32 && m <= 512 &&
-                             (plan.part <= (size == 2   ? 16
-                                            : size == 8 ? 32
-                                                        : 48) ||
-                              plan.scale_only) &&
-                             plan.splits == 1 && (size < 8 || (!p.bias && !p.activation))));
+            /* without those, short K is that kernel's */
+            good = good && (size != 2 || p.K > 16 || plan.short_k || plan.tensor || plan.mma || p.M == 0 || p.N == 0);
+            if (!plan.tensor) good = good && (!plan.short_k && wide[dtype][plan.tile] <= 8) == few;
             if (!plan.tensor) { /* tiles of each part; a counter for each 16 parts, and one for the sums of those */
                 const int64_t tiles = plan.tiles_m * plan.tiles_n;
                 good = good && plan.tile_m == m && plan.tile_n == n;
@@ -1601,7 +1605,7 @@ static void test_plans(void) {
             good = good && plan.a_vector == (plan.a_pitch ? 8 : vector_a);
             good = good && plan.b_vector == (plan.b_pitch ? 8 : vector_b);
             /* the largest takes none else, and Hopper's tensor cores take its products */
-            good = good && (plan.tile > 3 || (plan.a_vector > 1 && plan.b_vector > 1 && !machine.sm_90a));
+            good = good && (plan.tile > 2 || (plan.a_vector > 1 && plan.b_vector > 1 && !machine.sm_90a));
             good = good && (!plan.a_pitch || (vector_a < 8 && plan.a_pitch % 8 == 0 && plan.a_pitch >= dense_a));
             good = good && (!plan.b_pitch || (vector_b < 8 && plan.b_pitch % 8 == 0 && plan.b_pitch >= dense_b));
             if (plan.a_pitch || plan.b_pitch)
@@ -1636,8 +1640,8 @@ static void test_plans(void) {
     for (int i = 0; i < 3; i++) CHECK(in_turn[i] > 10); /* without tensor cores, by mma, by wgmma */
     for (int i = 0; i < 3; i++) CHECK(by_mma[i][0] > 100 && by_mma[i][2] > 100);
     CHECK(by_mma[2][1] > 100 && tf32[0] > 100 && tf32[1] > 100);
-    for (int i = 0; i < 8; i++) CHECK(tiles_seen[i] > 100);
-    CHECK(brief[0] > 100 && brief[1] > 100);
+    for (int i = 0; i < 7; i++) CHECK(tiles_seen[i] > 100);
+    for (int i = 0; i < 4; i++) CHECK(brief[i] > 100);
     CHECK(copied > 1000 && gathered > 1000 && mixed > 100 && together > 100 && held[1] > 100 && held[2] > 100);
     for (int i = 0; i < 2; i++)
         for (int w = 1; w <= 8; w++) CHECK(tensor_seen[i][w] > 100);
