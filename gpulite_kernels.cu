@@ -6076,7 +6076,7 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
  *
  * Explicit edges. A table cuts the range into buckets of one width, and has the first edge of each. A binary search
  * among the edges of one bucket finds the bin; they are few unless edges crowd. Edges and table lie in shared memory
- * behind the counters, if they fit.
+ * behind the counters, if they fit. Of up to eight bins, an element is compared with all edges.
  *
  * Assumptions. Additions are of integers (weights in floating point are summed in 128-bit fixed point), so the order of
  * the atomics does not show. A block's counters have 32 bits: no block counts 2^32 elements.
@@ -6932,6 +6932,79 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_add_tile(v, shared, 0, uint32_t(v.rule.bins));
 }
 
+/* A few bins: a thread counts in registers how many elements inside the range are at or above each edge. */
+template <int kSize> struct gpul__hist_few {
+    enum { kPacks = kSize == 8 ? 2 : int(gpul__hist_packs), kMost = 8 }; /* bins */
+    typedef typename gpul__hist_compared<kSize>::Order Order;
+    uint32_t *shared;
+    const gpul__hist_edge_list *list;
+    Order lo, hi, edge[kMost]; /* edge: of the bins behind the first */
+    uint32_t above[kMost];
+
+    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
+        gpul__hist_buckets<kSize> range;
+        range.begin(v);
+        lo = range.lo;
+        hi = range.hi;
+        GPUL__UNROLL_FOR (int i = 0; i < kMost; ++i) {
+            above[i] = 0;
+            gpul__hist_take_edge(edge + i, list->edge[i < v.rule.bins ? i : v.rule.bins], v.floats != 0);
+        }
+        gpul__hist_clear(shared, gpul__hist_chunk, 0);
+        gpul__hist_zero_counts(v); /* it has a barrier */
+    }
+    template <int kBins, typename Word, int kN>
+    __device__ __forceinline__ void add(const gpul__hist_view &v, const Word (&x)[kN]) {
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) {
+            const Order order = gpul__hist_order(x[j], v.floats != 0);
+            const bool inside = order >= lo && order <= hi; /* fault: histogram-few-inside */
+            above[0] += inside;
+            GPUL__UNROLL_FOR (int i = 1; i < kBins; ++i)
+                above[i] += inside && order >= edge[i]; /* fault: histogram-few-closed */
+        }
+    }
+    template <int kBins, typename Batch>
+    __device__ __forceinline__ void add_batch(const gpul__hist_view &v, Batch &batch) {
+        if (batch.whole()) {
+            GPUL__UNROLL_FOR (int u = 0; u < kPacks; ++u) add<kBins>(v, batch.pack[u].v);
+            return;
+        }
+        GPUL__UNROLL_NOT
+        for (; batch.valid; batch.drop()) add<kBins>(v, batch.pack[0].v); /* vectors that exist come first */
+    }
+    template <typename Batch> __device__ __forceinline__ void count(const gpul__hist_view &v, Batch &batch) {
+        if (v.rule.bins <= 2) add_batch<2>(v, batch);
+        else if (v.rule.bins <= 4) add_batch<4>(v, batch);
+        else add_batch<kMost>(v, batch);
+    }
+    template <typename Word> __device__ __forceinline__ void one(const gpul__hist_view &v, Word x) {
+        const Word xs[1] = {x};
+        add<kMost>(v, xs);
+    }
+    /* the counters in shared memory */
+    __device__ __forceinline__ void finish(const gpul__hist_view &v) {
+        GPUL__UNROLL_FOR (int i = 0; i < kMost; ++i) { /* of bins that there are, and edges that an element reaches */
+            const bool next = i + 1 < v.rule.bins && i + 1 < v.searched; /* fault: histogram-few-searched */
+            uint32_t sum = i < v.searched ? above[i] - (next && i + 1 < kMost ? above[(i + 1) % kMost] : 0) : 0;
+            GPUL__UNROLL_FOR (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(0xffffffffu, sum, unsigned(d));
+            if (threadIdx.x % 32 == 0 && i < v.rule.bins) atomicAdd(shared + i, sum);
+        }
+    }
+};
+template <int kSize>
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
+    gpul__hist_count_few(const __grid_constant__ gpul__hist_view v, const __grid_constant__ gpul__hist_edge_list list) {
+    GPUL_SHARED(uint32_t, shared);
+    gpul__hist_few<kSize> few = {};
+    gpul__await();
+    few.shared = shared;
+    few.list = &list;
+    gpul__hist_loop<kSize>(v, few);
+    few.finish(v);
+    gpul__hist_await_zeros(v); /* it has a barrier */
+    gpul__hist_add_tile(v, shared, 0, uint32_t(v.rule.bins));
+}
+
 /* A piece of the edges comes to the device in the arguments of a launch, as doubles, or in a staging buffer of pinned
  * memory, as they were given. A buffer is free again when each block that reads it has written the launch's ticket into
  * its word of `done`. */
@@ -7575,6 +7648,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
         if (plan->listed) gpul__hist_fill_bytes(&bytes, p);
         return gpul__hist_count(gpul__hist_count_bytes, plan, stream, v, bytes);
     }
+    if (plan->listed && plan->kernel == GPUL__HISTOGRAM_SHARED && p->bins <= int(gpul__hist_few<4>::kMost))
+        return gpul__hist_count(four ? gpul__hist_count_few<4> : gpul__hist_count_few<8>, plan, stream, v, list);
     if (plan->buckets)
         return gpul__hist_count(four ? gpul__hist_count_between<4> : gpul__hist_count_between<8>, plan, stream, v,
                                 list);

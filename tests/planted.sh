@@ -283,6 +283,9 @@ plant histogram-edges-mode test_faults:test_after instead '(void)cudaThreadExcha
 plant histogram-edges-of-list test_histogram:test_between expression 'k < 0 ? gpul_dtype(GPUL_F64) : p->edges_dtype' 'p->edges_dtype'
 plant histogram-zeros-too-early test_histogram:test_wrong_pieces expression 'piece.at + piece.count > p->bins' 'piece.at == 0'
 plant histogram-edge-closed test_histogram:test_between expression 'edge[j] <= order[j]' 'edge[j] < order[j]'
+plant histogram-few-inside test_histogram:test_between expression 'order <= hi' 'order < hi'
+plant histogram-few-closed test_histogram:test_between expression 'order >= edge[i]' 'order > edge[i]'
+plant histogram-few-searched test_histogram:test_integer_ends expression 'i + 1 < v.searched' 'true'
 plant histogram-wide-gap test_histogram:test_between without
 plant histogram-stage-free test_histogram:test_between expression 'stage->done[b] == ticket' 'true'
 plant histogram-run-in-lane test_histogram:test_runs expression 'end - uint32_t(j)' 'end'

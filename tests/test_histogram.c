@@ -381,7 +381,7 @@ static void run_between(gpul_dtype t, int64_t n, int64_t bins, int kind, int lay
  * edges that take several pieces on their way. */
 static void test_between(void) {
     static const gpul_dtype types[5] = {GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64, GPUL_U8};
-    static const int64_t bin_counts[] = {1, 2, 3, 7, 100, 255, 438, 439, 440, 441, 511, 512, 1000, 3000, 9000, 20000};
+    static const int64_t bin_counts[] = {1, 2, 3, 8, 100, 255, 438, 439, 440, 441, 511, 512, 1000, 3000, 9000, 20000};
     long label = 0;
     for (int k = 0; k < 420; k++, label++) {
         const int64_t bins = bin_counts[k % COUNT_OF(bin_counts)];
@@ -390,6 +390,10 @@ static void test_between(void) {
         run_between(types[k % 5], n, bins, k % EDGE_KINDS, k % 4 == 1 ? LAY_STRIDED : LAY_C, k % 6 == 4, k % 7 == 3,
                     label);
     }
+    for (int k = 0; k < 60; k++, label++) /* few bins: elements are compared with all edges */
+        if (!left_out(k))
+            run_between(types[k % 4], rng_below(k % 3 ? 20000 : 300), 1 + k / 4 % 9, k % EDGE_KINDS,
+                        k % 5 == 2 ? LAY_STRIDED : LAY_C, k % 7 == 4, k % 11 == 3, label);
     run_between(GPUL_F32, 50000, 1000, ANYWHERE, LAY_C, 0, 0, label++); /* near */
     run_between(GPUL_F64, 60001, 1200, ANYWHERE, LAY_C, 0, 1, label++);
     run_between(GPUL_I32, 50000, 1000, CROWDED, LAY_C, 1, 0, label++);
