@@ -5675,7 +5675,7 @@ struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, gpul__byte_sums> {
         return {gpul__sum_base::combine(a.sum, b.sum), gpul__add(a.squares, b.squares)};
     }
     /* sums are of sixteen at most: 32 bits */
-    __device__ __forceinline__ Lane fold(Lane lane, const uint8_t *x, const gpul__none *, int count, int) const {
+    __device__ __forceinline__ Lane mapped(Lane lane, const uint8_t *x, int count) const {
         uint32_t word[4], sum = 0, squares = 0;
         memcpy(word, x, sizeof word);
         if (gpul__rarely(kind >= gpul__product)) {
@@ -5700,6 +5700,28 @@ struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, gpul__byte_sums> {
             sum = __dp4a(a, b, sum);
         }
         return gpul__add(lane, int64_t(sum));
+    }
+    __device__ __forceinline__ Lane plain(Lane lane, const uint8_t *x, int count) const {
+        uint32_t word[4], sum = 0;
+        memcpy(word, x, sizeof word);
+        if (count < 16) { /* fault: sum-bytes */
+            GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) word[w] &= ~gpul__missing_bytes(count, w);
+        }
+        GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) sum = __dp4a(word[w], 0x01010101u, sum);
+        return gpul__add(lane, int64_t(sum));
+    }
+    __device__ __forceinline__ Lane fold(Lane lane, const uint8_t *x, const gpul__none *, int count, int) const {
+        return kind <= gpul__magnitude ? plain(lane, x, count) : mapped(lane, x, count);
+    }
+    template <bool kPlain> struct variant { /* a sum, and nothing else, takes a quarter of the instructions */
+        static __device__ __forceinline__ Lane fold(const gpul__bytes &op, Lane lane, const uint8_t *x,
+                                                    const gpul__none *, int count, int) {
+            return kPlain ? op.plain(lane, x, count) : op.mapped(lane, x, count);
+        }
+    };
+    template <typename F> __device__ __forceinline__ void visit(const F &f) const {
+        if (kind <= gpul__magnitude) f(variant<true>());
+        else f(variant<false>());
     }
     __device__ __forceinline__ Acc finish(Lane lane, int64_t, int) const {
         if (kind != gpul__variance) return {lane, 0};
@@ -5889,9 +5911,12 @@ struct gpul__min_bytes : gpul__min<uint8_t> {
         uint32_t word[4], least = acc;
         memcpy(word, x, sizeof word);
         least |= 0xff0000u;
+        GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) word[w] ^= mirror.mask * 0x01010101u;
+        if (count < 16) { /* fault: min-missing-bytes */
+            GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) word[w] |= gpul__missing_bytes(count, w);
+        }
         GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
-            const uint32_t v =
-                (word[w] ^ mirror.mask * 0x01010101u) | gpul__missing_bytes(count, w); /* fault: min-missing-bytes */
+            const uint32_t v = word[w];
             least = gpul__lesser_halves(least, gpul__lesser_halves(v & 0xff00ffu, v >> 8 & 0xff00ffu));
         }
         return uint8_t(gpul__lesser_halves(least, least >> 16));
