@@ -9212,7 +9212,7 @@ template <typename Type, int kColumns> struct gpul__gemm_short {
         kSteps = sizeof(T) == 2 ? 16
                  : sizeof(T) == 4 ? 48
                                   : 32, /* of K, at most */
-        kRows = sizeof(T) == 2 ? 8 : 16,
+        kRows = sizeof(T) == 2 && kColumns > 1 ? 8 : 16,
         kCols = kColumns,                                        /* of a lane, 32 apart */
         kRead = (sizeof(T) == 8 ? 4 : 8) * (kCols == 1 ? 2 : 1), /* rows of C that are read at a time */
         kWarps = 4,
@@ -9221,7 +9221,9 @@ template <typename Type, int kColumns> struct gpul__gemm_short {
         kSharing = kOwn ? 1 : int(kWarps), /* warps that share columns of B */
         kM = kSharing * kRows,             /* a tile has this many rows or several times as many */
         kN = 32 * kCols,
-        kBlocksPerSM = (sizeof(T) == 2 ? 5 : 4) + (kOwn ? 1 + (sizeof(T) < 8) : 0),
+        kBlocksPerSM = kOwn ? (sizeof(T) == 8 ? 5 : 6)
+                       : sizeof(T) == 2 ? 5
+                                        : 4,
         kEnds = kOwn || sizeof(T) < 8, /* takes a bias and an activation: more doubles would be spilled */
         /* from step to step in shared memory, so that eight steps of some rows or columns have no bank in common */
         kPitchM = kRows + 16 / sizeof(Compute),
@@ -12005,7 +12007,7 @@ static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
     const int64_t element = gpul__bytes_of(p->dtype), most = mma && element == 2 ? int(gpul__gemm_thin_mma::kShort) : 4,
                   steps = element == 8 ? int(gpul__gemm_short<double, 1>::kSteps)
                           : element == 4 ? int(gpul__gemm_short<float, 1>::kSteps)
-                                         : int(gpul__gemm_short<gpul__gemm_16, 4>::kSteps);
+                                         : int(gpul__gemm_short<gpul__gemm_16, 1>::kSteps);
     return (p->M <= most || p->N <= most) && p->K > steps && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
 }
 
@@ -12277,13 +12279,14 @@ static gpul__gemm_short_way gpul__short_way(const gpul__gemm_problem *p, int32_t
     if (p->dtype == GPUL_F64)
         return number == 1 ? gpul__short_way_of<gpul__gemm_short<double, 2>>(K, finish, 400, 10, 100, 7)
                            : gpul__short_way_of<gpul__gemm_short<double, 1>>(K, finish, 400, 3, 50, 4.5);
-    return gpul__short_way_of<gpul__gemm_short<gpul__gemm_16, 4>>(K, finish, 0, 0, 0, 0); /* it has no other */
+    return number == 1 ? gpul__short_way_of<gpul__gemm_short<gpul__gemm_16, 4>>(K, finish, 200, 10, 32, 2)
+                       : gpul__short_way_of<gpul__gemm_short<gpul__gemm_16, 1>>(K, finish, 200, 1.5, 22, 2.6);
 }
 /* A kernel for short K, of a plan that has no splits. Tiles of C have rows so that all warps of the GPU have some, or, of
  * 256 rows, several tiles. Returns false, or, if it takes less nanoseconds than `most`, how many in `most`. */
 static bool gpul__short_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine,
                              double *most, bool mma) {
-    const int32_t last = mma ? 3 : gpul__bytes_of(p->dtype) == 2 ? 1 : 2;
+    const int32_t last = mma ? 3 : 2;
     const gpul__gemm_plan before = *plan;
     bool found = false;
     if (p->M == 0 || p->N == 0 || (mma && p->dtype == GPUL_F32)) return false;
@@ -12757,11 +12760,10 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
 }
 
 /* Which kernel: tensor cores for 16-bit types and TF32, Hopper's where numbers of tiles and coordinates fit in 32 bits.
- * But not, of 16-bit types, for the shortest K of more than a few rows and columns: there C takes the time, and lanes
- * that have several columns store it faster. Few rows or columns, where an operand takes the time, have a kernel of their
- * own. The smallest products are for mma alone, since tensor maps take the host longer. TF32, where any of the three is
- * 32 or less, saves nothing, for memory takes the time. Emulation packs two dimensions and saves with all three: it takes
- * large products. */
+ * But not, of 16-bit types, for the shortest K, where C takes the time. Few rows or columns, where an operand takes it,
+ * have a kernel of their own. The smallest products are for mma alone, since tensor maps take the host longer. TF32, where
+ * any of the three is 32 or less, saves nothing, for memory takes the time. Emulation packs two dimensions and saves with
+ * all three: it takes large products. */
 static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
@@ -12773,7 +12775,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     const bool rounds =
         p->math == GPUL_MATH_TF32 && p->M > 32 && p->N > 32 && p->K > 32; /* fault: matmul-tf32-narrow */
     const bool of_16 = gpul__bytes_of(p->dtype) == 2, thin = gpul__gemm_is_thin(p, machine->mma != 0);
-    const bool halves = of_16 && !thin && (p->K > 8 || p->M <= 32 || p->N <= 32); /* fault: matmul-short-halves */
+    const bool halves = of_16 && !thin && p->K > 8; /* fault: matmul-short-halves */
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */

@@ -1460,7 +1460,7 @@ static void test_plans(void) {
         } else if (!plan.short_k) tiles_seen[good ? plan.tile : 0]++;
         few = is_thin(t, p.M, p.N, p.K, size == 2 && machine.mma && p.M > 0 && p.N > 0 ? 8 : 4) && !plan.scale_only;
         narrow = few && size == 2 && machine.mma && p.M > 0 && p.N > 0; /* by mma, in a kernel of its own */
-        halves = size == 2 && (p.K > 8 || p.M <= 32 || p.N <= 32) && !few && !plan.scale_only && p.M > 0 && p.N > 0;
+        halves = size == 2 && p.K > 8 && !few && !plan.scale_only && p.M > 0 && p.N > 0;
         if (plan.short_k) { /* tiles of whole turns of their warps */
             const int64_t sharing = plan.short_k == 1 ? (size == 2 ? 32 : 64) : 16,
                           columns = plan.short_k == 1       ? (size == 8 ? 64 : 128)
@@ -1469,7 +1469,7 @@ static void test_plans(void) {
             good = good && plan.tile_n == columns && plan.tile_m % sharing == 0 && plan.tile_m >= sharing &&
                    plan.tile_m <= 256 && plan.splits == 1 && !plan.a_pitch && !plan.b_pitch && plan.tile == 0 &&
                    plan.mma == (plan.short_k == 3) && (!plan.mma || halves) && plan.short_k <= (size == 2 ? 3 : 2) &&
-                   (plan.short_k != 2 || size > 2) && (plan.scale_only || p.K <= (plan.mma ? 64 : short_steps(t))) &&
+                   (plan.scale_only || p.K <= (plan.mma ? 64 : short_steps(t))) &&
                    (plan.short_k != 1 || size < 8 || (!p.bias && !p.activation)) &&
                    (double)plan.tiles_m * (double)plan.tiles_n * (double)plan.batch < 2147483648.0;
             brief[plan.mma && p.K > 16 ? 0 : plan.short_k]++;
