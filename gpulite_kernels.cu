@@ -9205,6 +9205,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
  *
  * A lane has several columns, which the warps of a block share, one below the other. Or it has one: then each warp has a
  * tile of its own, of any product of a stack, and, of 16 columns at most, a lane has fewer rows. */
+enum { gpul__gemm_short_warps = 4 }; /* of a block */
 template <typename Type, int kColumns> struct gpul__gemm_short {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -9215,7 +9216,7 @@ template <typename Type, int kColumns> struct gpul__gemm_short {
         kRows = sizeof(T) == 2 && kColumns > 1 ? 8 : 16,
         kCols = kColumns,                                        /* of a lane, 32 apart */
         kRead = (sizeof(T) == 8 ? 4 : 8) * (kCols == 1 ? 2 : 1), /* rows of C that are read at a time */
-        kWarps = 4,
+        kWarps = gpul__gemm_short_warps,
         kThreads = 32 * kWarps,
         kOwn = kCols == 1,                 /* each warp has a tile of its own */
         kSharing = kOwn ? 1 : int(kWarps), /* warps that share columns of B */
@@ -9525,7 +9526,7 @@ struct gpul__gemm_short_mma {
         kRead = 8,
         kEnds = 1,
         kStrip = 32, /* columns at a time */
-        kWarps = 4,
+        kWarps = gpul__gemm_short_warps,
         kThreads = 32 * kWarps,
         kBlocksPerSM = 8,
         kSumPitch = int(kStrip) + 8 /* lanes' pairs of sums have no bank in common */
@@ -12223,7 +12224,7 @@ static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_prob
 struct gpul__gemm_short_way {
     void (*kernel)(const gpul__gemm_view);
     int32_t most, rows, strip; /* steps of K; of a warp, at a time, and as many columns */
-    int32_t cols, together;    /* of a tile, and the warps that share it, one below the other, of the four of a block */
+    int32_t cols, together;    /* of a tile, and the warps of a block that share it, one below the other */
     int32_t blocks_per_sm;
     int32_t shared_bytes, most_bytes; /* of a block; and of the most steps */
     bool ends;                        /* takes a bias and an activation */
@@ -12296,7 +12297,7 @@ static bool gpul__short_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
         if (!way.ends && (p->bias || p->activation)) continue;       /* fault: matmul-short-ends */
         if (way.shared_bytes > gpul__shared_of(machine)) continue;
         const int64_t across = gpul_ceil_div(p->N, int64_t(way.cols)), high = way.rows * way.together,
-                      slots = int64_t(machine->sms) * way.blocks_per_sm * (4 / way.together),
+                      slots = int64_t(machine->sms) * way.blocks_per_sm * (gpul__gemm_short_warps / way.together),
                       once = slots > across * plan->batch ? slots / (across * plan->batch) : 1,
                       down = gpul_ceil_div(p->M, 256 * once) * once,
                       rows = gpul__round_up(gpul_ceil_div(p->M, down), high), tiles_m = gpul_ceil_div(p->M, rows),
@@ -12830,8 +12831,8 @@ static int32_t gpul__launch_short(gpul__gemm_view &v, gpul_stream stream) {
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n, all = tiles * gpul__batch_of(v.problem);
     gpul__gemm_divide_tiles(&v);
     v.tensor.of_product = gpul__division_by(tiles);
-    const uint32_t blocks = uint32_t(gpul_ceil_div(all * way.together, int64_t(4)));
-    return gpul__launch_early(v.plan.device, way.kernel, gpul__dim(blocks), gpul__dim(128),
+    const uint32_t blocks = uint32_t(gpul_ceil_div(all * way.together, int64_t(gpul__gemm_short_warps)));
+    return gpul__launch_early(v.plan.device, way.kernel, gpul__dim(blocks), gpul__dim(32 * gpul__gemm_short_warps),
                               gpul__dynamic_shared(way.shared_bytes, way.most_bytes), stream, v);
 }
 static int32_t gpul__launch_plain(gpul__gemm_view &v, gpul_stream stream) {
