@@ -1065,9 +1065,9 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 go to tensor cores, on a GPU of
  * compute capability 8.0 or later with kernels built for that, with K from 9 on. Their bits are others, for tensor cores
  * cut off sums of a few products to f32, each generation in its own way: they are the same on all GPUs of one, whatever
- * the build, and the stand-in's are Hopper's. There
- * gamma(min(K, K / 8192 + 8320) + 2) bounds the error, and gamma of twice as much where a sum has 8 products and one
- * bit more than f32, as published of Ampere. Each product of a stack has the bits that it has alone.
+ * the build, and the stand-in's are Hopper's. There gamma(min(K, K / 8192 + 8320) + 2) bounds the error, and gamma of
+ * twice as much where a sum has 8 products and one bit more than f32, as published of Ampere. Each product of a stack has
+ * the bits that it has alone.
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
  * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the

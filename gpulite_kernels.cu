@@ -5674,7 +5674,7 @@ struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, gpul__byte_sums> {
     __device__ __forceinline__ Acc combine(Acc a, Acc b) const {
         return {gpul__sum_base::combine(a.sum, b.sum), gpul__add(a.squares, b.squares)};
     }
-    /* sums are of sixteen at most: 32 bits */
+    /* mapped and plain: sums are of sixteen at most, so 32 bits */
     __device__ __forceinline__ Lane mapped(Lane lane, const uint8_t *x, int count) const {
         uint32_t word[4], sum = 0, squares = 0;
         memcpy(word, x, sizeof word);
@@ -5915,10 +5915,8 @@ struct gpul__min_bytes : gpul__min<uint8_t> {
         if (count < 16) { /* fault: min-missing-bytes */
             GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) word[w] |= gpul__missing_bytes(count, w);
         }
-        GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
-            const uint32_t v = word[w];
-            least = gpul__lesser_halves(least, gpul__lesser_halves(v & 0xff00ffu, v >> 8 & 0xff00ffu));
-        }
+        GPUL__UNROLL_FOR (int w = 0; w < 4; ++w)
+            least = gpul__lesser_halves(least, gpul__lesser_halves(word[w] & 0xff00ffu, word[w] >> 8 & 0xff00ffu));
         return uint8_t(gpul__lesser_halves(least, least >> 16));
     }
 };
@@ -6416,7 +6414,6 @@ template <int kSize, int kPacks_> struct gpul__hist_batch {
     uint32_t valid; /* bit u: pack[u] has elements */
     int64_t at;
 
-    __device__ __forceinline__ bool whole() const { return valid == (1u << kPacks) - 1; }
     /* The next batch; false where the whole warp has none. */
     __device__ __forceinline__ bool load(const gpul__hist_view &v) {
         const Word *const x = reinterpret_cast<const Word *>(static_cast<const char *>(v.x) + v.head * kSize);
@@ -6442,9 +6439,17 @@ template <int kSize, int kPacks_> struct gpul__hist_batch {
         at += kPacks * v.stride;
         return true;
     }
-    __device__ __forceinline__ void drop() { /* the first vector */
-        GPUL__UNROLL_FOR (int u = 1; u < kPacks; ++u) pack[u - 1] = pack[u];
-        valid >>= 1;
+    /* f(x) for each vector: those that exist come first */
+    template <typename F> __device__ __forceinline__ void each(const F &f) {
+        if (valid == (1u << kPacks) - 1) {
+            GPUL__UNROLL_FOR (int u = 0; u < kPacks; ++u) f(pack[u].v);
+            return;
+        }
+        GPUL__UNROLL_NOT
+        for (; valid; valid >>= 1) {
+            f(pack[0].v);
+            GPUL__UNROLL_FOR (int u = 1; u < kPacks; ++u) pack[u - 1] = pack[u];
+        }
     }
 };
 
@@ -6551,19 +6556,9 @@ struct gpul__hist_part {
         if (doubt) gpul__hist_correct<kFloats>(v.rule, x, place, 32); /* fault: histogram-doubt-not-asked */
         GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) tile.increment(uint32_t(place[j] >> 32), inside[j]);
     }
-    template <bool kFloats, typename Batch>
-    __device__ __forceinline__ void add_batch(const gpul__hist_view &v, Batch &batch) const {
-        if (batch.whole()) {
-            GPUL__UNROLL_FOR (int u = 0; u < Batch::kPacks; ++u) add<kFloats>(v, batch.pack[u].v);
-            return;
-        }
-        GPUL__UNROLL_NOT
-        for (; batch.valid; batch.drop())
-            if (batch.valid & 1) add<kFloats>(v, batch.pack[0].v);
-    }
     template <typename Batch> __device__ __forceinline__ void count(const gpul__hist_view &v, Batch &batch) const {
-        if (v.floats) add_batch<true>(v, batch);
-        else add_batch<false>(v, batch);
+        if (v.floats) batch.each([&](const auto &x) { this->template add<true>(v, x); });
+        else batch.each([&](const auto &x) { this->template add<false>(v, x); });
     }
     template <typename Word> __device__ __forceinline__ void one(const gpul__hist_view &v, Word x) const {
         const int64_t bin = gpul__hist_uniform_bin(v.rule, gpul__hist_value(x, v.floats != 0));
@@ -6964,17 +6959,15 @@ template <int kSize> struct gpul__hist_few {
     uint32_t *shared;
     const gpul__hist_edge_list *list;
     Order lo, hi, edge[kMost]; /* edge: of the bins behind the first */
-    uint32_t above[kMost];
+    uint32_t above[kMost + 1]; /* the last one stays 0 */
 
     __device__ __forceinline__ void begin(const gpul__hist_view &v) {
         gpul__hist_buckets<kSize> range;
         range.begin(v);
         lo = range.lo;
         hi = range.hi;
-        GPUL__UNROLL_FOR (int i = 0; i < kMost; ++i) {
-            above[i] = 0;
+        GPUL__UNROLL_FOR (int i = 0; i < kMost; ++i)
             gpul__hist_take_edge(edge + i, list->edge[i < v.rule.bins ? i : v.rule.bins], v.floats != 0);
-        }
         gpul__hist_clear(shared, gpul__hist_chunk, 0);
         gpul__hist_zero_counts(v); /* it has a barrier */
     }
@@ -6988,19 +6981,10 @@ template <int kSize> struct gpul__hist_few {
                 above[i] += inside && order >= edge[i]; /* fault: histogram-few-closed */
         }
     }
-    template <int kBins, typename Batch>
-    __device__ __forceinline__ void add_batch(const gpul__hist_view &v, Batch &batch) {
-        if (batch.whole()) {
-            GPUL__UNROLL_FOR (int u = 0; u < kPacks; ++u) add<kBins>(v, batch.pack[u].v);
-            return;
-        }
-        GPUL__UNROLL_NOT
-        for (; batch.valid; batch.drop()) add<kBins>(v, batch.pack[0].v); /* vectors that exist come first */
-    }
     template <typename Batch> __device__ __forceinline__ void count(const gpul__hist_view &v, Batch &batch) {
-        if (v.rule.bins <= 2) add_batch<2>(v, batch);
-        else if (v.rule.bins <= 4) add_batch<4>(v, batch);
-        else add_batch<kMost>(v, batch);
+        if (v.rule.bins <= 2) batch.each([&](const auto &x) { this->template add<2>(v, x); });
+        else if (v.rule.bins <= 4) batch.each([&](const auto &x) { this->template add<4>(v, x); });
+        else batch.each([&](const auto &x) { this->template add<kMost>(v, x); });
     }
     template <typename Word> __device__ __forceinline__ void one(const gpul__hist_view &v, Word x) {
         const Word xs[1] = {x};
@@ -7010,7 +6994,7 @@ template <int kSize> struct gpul__hist_few {
     __device__ __forceinline__ void finish(const gpul__hist_view &v) {
         GPUL__UNROLL_FOR (int i = 0; i < kMost; ++i) { /* of bins that there are, and edges that an element reaches */
             const bool next = i + 1 < v.rule.bins && i + 1 < v.searched; /* fault: histogram-few-searched */
-            uint32_t sum = i < v.searched ? above[i] - (next && i + 1 < kMost ? above[(i + 1) % kMost] : 0) : 0;
+            uint32_t sum = i < v.searched ? above[i] - (next ? above[i + 1] : 0) : 0;
             GPUL__UNROLL_FOR (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(0xffffffffu, sum, unsigned(d));
             if (threadIdx.x % 32 == 0 && i < v.rule.bins) atomicAdd(shared + i, sum);
         }
@@ -7104,12 +7088,7 @@ struct gpul__hist_bytes {
         GPUL__UNROLL_FOR (int j = 0; j < 16; ++j) tile.increment((x[j / 4] >> (j % 4 * 8)) & 0xffu, true);
     }
     template <typename Batch> __device__ __forceinline__ void count(const gpul__hist_view &, Batch &batch) const {
-        if (batch.whole()) {
-            GPUL__UNROLL_FOR (int u = 0; u < kPacks; ++u) add(batch.pack[u].v);
-            return;
-        }
-        GPUL__UNROLL_NOT
-        for (; batch.valid; batch.drop()) add(batch.pack[0].v);
+        batch.each([&](const auto &x) { this->add(x); });
     }
     __device__ __forceinline__ void one(const gpul__hist_view &, uint8_t x) const { tile.increment(x, true); }
 };
@@ -11911,11 +11890,10 @@ static inline bool gpul__gemm_by_vectors(const gpul__gemm_matrix &x, int64_t ele
            gpul__aligned(x.data, size_t(sector)) && steps * element % sector == 0;
 }
 
-/* Tiles of gpul__gemm_kernel and _thin_kernel, and about what they take, in cycles: a step along K beside
- * other blocks, where 16 bytes are copied at a time; what each element that is copied alone adds to it; a step of a
- * multiprocessor at least, however few its blocks; the end of the tile; to add a split, or 0 where K is not split. All are
- * multiples of 1/256, so that sums and products of them are exact: splits, and so bits, do not depend on how a compiler
- * rounds. */
+/* Tiles of gpul__gemm_kernel and _thin_kernel, and about what they take, in cycles: a step along K beside other blocks,
+ * where 16 bytes are copied at a time; what each element that is copied alone adds to it; a step of a multiprocessor at
+ * least, however few its blocks; the end of the tile; to add a split, or 0 where K is not split. All are multiples of
+ * 1/256, so that sums and products of them are exact: splits, and so bits, do not depend on how a compiler rounds. */
 struct gpul__gemm_tile {
     void (*kernel)(const gpul__gemm_view) = 0;
     int32_t m = 0, n = 0, threads = 0, shared_bytes = 0, blocks_per_sm = 0;
@@ -12074,7 +12052,7 @@ static inline int32_t gpul__gemm_singles(const gpul__gemm_plan *plan, gpul_dtype
     if (plan->mma) return vector == 8 ? 0 : vector == 2 ? 1 : 5;
     return vector && (!along_k || dtype == GPUL_F64) ? 0 : along_k ? 2 : 1;
 }
-/* What an element of C takes beyond a product alone, in cycles: C is read, a bias, GELU. */
+/* What an element of C takes beyond a product alone, in cycles: C is read, a bias, GELU */
 static inline double gpul__gemm_finish_time(const gpul__gemm_problem *p) {
     return (p->beta != 0 ? 0.2 : 0) + (p->bias ? 0.1 : 0) + (p->activation == GPUL_ACTIVATION_GELU ? 0.6 : 0);
 }

@@ -391,7 +391,8 @@ static double combined(double *sums, int64_t count, gpul_dtype compute) {
 }
 
 /* The sum of a part of K: one chain of fused multiply-adds over ascending k. Where C has few rows or few columns, and K
- * more steps than the kernels for short K have, there are eight: vectors of 16 bytes along K go to them in turn, and a tree adds them. */
+ * more steps than the kernels for short K have, there are eight: vectors of 16 bytes along K go to them in turn, and a
+ * tree adds them. */
 static double part_sum(const box *A, const box *B, int64_t i, int64_t j, int64_t from, int64_t to, int thin) {
     const gpul_dtype t = A->view.dtype;
     const int64_t K = A->view.shape[1], N = B->view.shape[1], vector = 16 / (int64_t)gpul_dtype_size(t);
@@ -406,8 +407,9 @@ static double part_sum(const box *A, const box *B, int64_t i, int64_t j, int64_t
             sums[k] = t == GPUL_F64 ? sums[k] + sums[k + far] : (double)((float)sums[k] + (float)sums[k + far]);
     return sums[0];
 }
-/* Few rows or columns: four at most, or, of 16 bits on tensor cores, eight */
+/* Steps of K that the kernels for short K take at most, but for the one on tensor cores */
 static int64_t short_steps(gpul_dtype t) { return t == GPUL_F32 ? 48 : t == GPUL_F64 ? 32 : 16; }
+/* Few rows or columns: four at most, or, of 16 bits on tensor cores, eight */
 static int is_thin(gpul_dtype t, int64_t M, int64_t N, int64_t K, int64_t few) {
     return (M <= few || N <= few) && K > short_steps(t);
 }
@@ -536,12 +538,11 @@ static int64_t tensor_mismatches(const box *A, const box *B, const box *C, doubl
  * left; with factors of all magnitudes, so that sums overflow, cancel and become subnormal. f16 and bf16, of few rows or
  * columns: the same in f32, then rounded; or what tensor cores do. */
 static void test_chain(void) {
-    static const int64_t shapes[]
-                               [3] = {
-                                   {33, 17, 65},   {130, 70, 100}, {257, 129, 35}, {300, 520, 24},  {64, 64, 2100},
-                                   {128, 256, 40}, {3, 5, 5000},   {65, 2, 700},   {100, 400, 530}, {150, 200, 14},
-                                   {6, 5, 5000},   {1, 131, 77},   {4, 1, 20000},  {260, 4, 130},   {3, 200, 33},
-                                   {90, 4, 49},    {2, 3, 270000}}; /* parts beyond what shared memory holds of the short operand */
+    /* the last: parts beyond what shared memory holds of the short operand */
+    static const int64_t shapes[][3] = {{33, 17, 65},   {130, 70, 100}, {257, 129, 35}, {300, 520, 24},  {64, 64, 2100},
+                                        {128, 256, 40}, {3, 5, 5000},   {65, 2, 700},   {100, 400, 530}, {150, 200, 14},
+                                        {6, 5, 5000},   {1, 131, 77},   {4, 1, 20000},  {260, 4, 130},   {3, 200, 33},
+                                        {90, 4, 49},    {2, 3, 270000}};
     for (int k = 0; k < COUNT_OF(shapes) * 8; k++) {
         const int64_t M = shapes[k / 8][0], N = shapes[k / 8][1], K = shapes[k / 8][2];
         const int narrow = is_thin(GPUL_F16, M, N, K, 4) && k / 4 % 2;
