@@ -1069,16 +1069,17 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * twice as much where a sum has 8 products and one bit more than f32, as published of Ampere. Each product of a stack has
  * the bits that it has alone.
  *
- * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
- * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the
- * shorter. Where CUDA fails at a later launch than the first, a part of C is written.
+ * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. x W,
+ * where B is one matrix and rows of A and C are evenly spaced throughout, is a product of all rows, and as fast, if each
+ * has more than eight. A stack of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a
+ * launch for each step of the shorter. Where CUDA fails at a later launch than the first, a part of C is written.
  *
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 1024 tiles of 64 x 64 with K
  * above 64, at most some 2048 such tiles in f32 or f64. In 16 bits with them, for all but small products and those of
  * up to eight rows or columns, a copy of each of A and B that does not begin, or whose lines do not, at a multiple of
  * 16 bytes, its lines filled up to a multiple of 64 elements; at most 64 MB for parts of K; and 128 KB a multiprocessor
  * where those are longer than 8192. For a stack, what one product takes, or up to 64 MB for copies and as much for
- * parts, and the copy of an operand that all its products share. */
+ * parts, or 128 MB for both, and the copy of an operand that all its products share. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
@@ -1690,6 +1691,7 @@ typedef struct gpul__gemm_plan {
     int32_t tile;   /* of gpul__gemm_tiles; tensor: of gpul__tensor_functions */
     int32_t device;
     int32_t packed;           /* what gpul__gemm_pack copies for: _EMULATED, or _TF32 without tensor cores */
+    int32_t is_one;           /* 1: a stack is one product, of all rows */
     int64_t batch;            /* products of the stack that one launch takes, at most */
     int64_t scratch_bytes;    /* the partial sums in the compute type; tensor cores: and what follows */
     int64_t counters;         /* of splits that have arrived, zero before and after */

@@ -11990,6 +11990,37 @@ static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
     return (p->M <= most || p->N <= most) && p->K > steps && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
 }
 
+/* Is it large enough that emulation, which packs two dimensions and saves with all three, is worth it? */
+static inline bool gpul__gemm_emulates(const gpul__gemm_problem *p) {
+    return p->math == GPUL_MATH_EMULATED && p->M >= 256 && p->N >= 256 &&
+           p->K >= 256 && /* fault: matmul-emulated-short */
+           double(p->M) * double(p->N) * double(p->K) >= 1073741824;
+}
+
+/* A stack as one product, of all rows: x W, where x has the shape (b, t, k) */
+static inline gpul__gemm_problem gpul__gemm_all_rows(const gpul__gemm_problem &p) {
+    gpul__gemm_problem all = p;
+    if (p.M == 1) {
+        all.a_row = p.a_batch;
+        all.c_row = p.c_batch;
+    }
+    all.M = p.M * p.batch;
+    all.batch = 1;
+    all.a_batch = all.b_batch = all.c_batch = 0;
+    return all;
+}
+/* Is it? B is the same for all, and rows of A and of C are as far apart from one product to the next as within one. The
+ * bits are those of each product alone: so few rows must not become many, and where the data decide how a product is
+ * computed, each has its own. */
+static bool gpul__gemm_is_one(const gpul__gemm_problem *p, bool mma) {
+    if (p->batch < 2 || p->b_batch != 0 || p->M < 1 || (p->bias && p->bias_m != 0)) return false;
+    if (gpul__gemm_emulates(p) || double(p->M) * double(p->batch) >= double(INT32_MAX)) return false;
+    const gpul__gemm_problem all = gpul__gemm_all_rows(*p);
+    return p->a_batch == p->M * all.a_row && p->c_batch == p->M * all.c_row &&
+           (p->a_col == 1 ? all.a_row >= p->K : all.a_row == 1 && p->a_col >= all.M) &&
+           gpul__gemm_is_thin(p, mma) == gpul__gemm_is_thin(&all, mma); /* fault: matmul-one-thin */
+}
+
 /* How many small products of a stack a block takes at once, where C has few rows or columns: a power of two, as many as
  * it has rows for, and columns or room for the short operand; but so few that every multiprocessor has a block. */
 static inline int32_t gpul__gemm_products_at_once(const gpul__gemm_tile &tile, const gpul__gemm_problem *p,
@@ -12301,13 +12332,15 @@ static bool gpul__short_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
 }
 
 /* gpul__gemm_kernel, _short_kernel and _thin_kernel */
-static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+/* alone: a product of the stack that p is, or p: see gpul__gemm_is_one */
+static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__gemm_problem *alone,
+                             const gpul__machine *machine) {
     const int64_t element = gpul__bytes_of(p->dtype);
     plan->scale_only = gpul__gemm_scales_only(p);
     plan->splits = 1;
     plan->part = p->K;
     if (!plan->scale_only && p->M > 0 && p->N > 0)
-        gpul__plain_split(plan, p, gpul__gemm_sms); /* fault: matmul-ieee-parts-by-machine */
+        gpul__plain_split(plan, alone, gpul__gemm_sms); /* fault: matmul-ieee-parts-by-machine */
     plan->a_vector = plan->mma ? 1 : gpul__gemm_by_vectors(gpul__gemm_a(p), element, p->a_col == 1);
     plan->b_vector = plan->mma ? 1 : gpul__gemm_by_vectors(gpul__gemm_b(p), element, p->b_row == 1);
     gpul__gemm_plan short_k = *plan;
@@ -12678,7 +12711,7 @@ static gpul__gemm_plan gpul__fallback_plan(const gpul__gemm_problem *p, const gp
     memset(&plan, 0, sizeof plan);
     plan.device = machine->device;
     plan.batch = 1;
-    gpul__plain_plan(&plan, p, machine);
+    gpul__plain_plan(&plan, p, p, machine);
     return plan;
 }
 
@@ -12728,10 +12761,11 @@ static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
 }
 
 /* TF32 without tensor cores: IEEE f32 on rounded copies, behind the scratch memory of its own */
-static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__gemm_problem *alone,
+                               const gpul__machine *machine) {
     const gpul__gemm_problem rounded = gpul__copied_problem(p);
     gpul__limit_batch(plan, (rounded.a_batch + rounded.b_batch) * 4);
-    gpul__plain_plan(plan, &rounded, machine);
+    gpul__plain_plan(plan, &rounded, alone, machine);
     plan->packed = GPUL_MATH_TF32;
     const int64_t a_copies = p->a_batch ? plan->batch : 1, b_copies = p->b_batch ? plan->batch : 1;
     gpul__add_copies(plan, a_copies * p->M * rounded.a_row * 4,
@@ -12741,28 +12775,26 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
 /* Which kernel: tensor cores for 16-bit types and TF32, Hopper's where numbers of tiles and coordinates fit in 32 bits.
  * But not, of 16-bit types, for the shortest K, where C takes the time. Few rows or columns, where an operand takes it,
  * have a kernel of their own. The smallest products are for mma alone, since tensor maps take the host longer. TF32, where
- * any of the three is 32 or less, saves nothing, for memory takes the time. Emulation packs two dimensions and saves with
- * all three: it takes large products. */
-static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+ * any of the three is 32 or less, saves nothing, for memory takes the time. */
+static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__gemm_problem *alone,
+                                 const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
         p->math == GPUL_MATH_EMULATED ? INT32_MAX / 8 : INT32_MAX - 64; /* emulated: up to four words an element */
     const bool fits = p->M > 0 && p->M < INT32_MAX && p->N > 0 && p->N < INT32_MAX && p->K < k_most &&
                       double(p->M) * double(p->N) < tiles_most;
     const bool tensor = machine->wgmma && fits, emulates = fits && (machine->wgmma || machine->mma > 1);
-    const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
     const bool rounds =
-        p->math == GPUL_MATH_TF32 && p->M > 32 && p->N > 32 && p->K > 32; /* fault: matmul-tf32-narrow */
+        p->math == GPUL_MATH_TF32 && alone->M > 32 && p->N > 32 && p->K > 32; /* fault: matmul-tf32-narrow */
     const bool of_16 = gpul__bytes_of(p->dtype) == 2, thin = gpul__gemm_is_thin(p, machine->mma != 0);
     const bool halves = of_16 && !thin && p->K > 8; /* fault: matmul-short-halves */
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
-    if (gpul__gemm_scales_only(p)) gpul__plain_plan(plan, p, machine);
-    else if (p->math == GPUL_MATH_EMULATED && emulates && large && size >= 1073741824)
-        gpul__emulated_plan(plan, p, machine);
+    if (gpul__gemm_scales_only(p)) gpul__plain_plan(plan, p, alone, machine);
+    else if (emulates && gpul__gemm_emulates(alone)) gpul__emulated_plan(plan, p, machine);
     else if ((halves || rounds) && (tensor || machine->mma) && p->M > 0 && p->N > 0) {
-        gpul__tensor_split(plan, p, gpul__tensor_slice / gpul__bytes_of(p->dtype),
+        gpul__tensor_split(plan, alone, gpul__tensor_slice / gpul__bytes_of(p->dtype),
                            gpul__h200); /* fault: matmul-parts-by-machine */
         gpul__gemm_plan by_mma = *plan;
         /* Small products take less by mma, where a block has less to do before its first step and after its last. */
@@ -12771,11 +12803,22 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
         gpul__gemm_plan short_k = by_mma;
         if (machine->mma && gpul__short_plan(&short_k, p, machine, &most, true)) *plan = short_k;
         if (machine->mma && gpul__mma_plan(&by_mma, p, machine, most)) *plan = by_mma;
-    } else if (rounds) gpul__rounded_plan(plan, p, machine);
+    } else if (rounds) gpul__rounded_plan(plan, p, alone, machine);
     else {
         plan->mma = of_16 && thin && machine->mma && p->M > 0 && p->N > 0;
-        gpul__plain_plan(plan, p, machine);
+        gpul__plain_plan(plan, p, alone, machine); /* fault: matmul-one-parts */
     }
+}
+/* Of a stack: as one product, or, where copies of all rows would take more memory than a stack may, of each. */
+static void gpul__make_stack_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    if (gpul__gemm_is_one(p, machine->mma != 0)) {
+        const gpul__gemm_problem all = gpul__gemm_all_rows(*p);
+        gpul__make_gemm_plan(plan, &all, p, machine);
+        plan->is_one = 1;
+        plan->batch = p->batch;
+        if (plan->scratch_bytes <= int64_t(128) << 20) return; /* fault: matmul-one-scratch */
+    }
+    gpul__make_gemm_plan(plan, p, p, machine);
 }
 
 /* All that a plan depends on: of addresses, where they are in a line of 128 bytes */
@@ -12797,7 +12840,7 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     key.problem.beta = p->beta != 0;
     key.problem.bias = p->bias ? &kept : 0; /* whether there is one */
     auto &slot = kept.slot_of(key);
-    if (slot.is_new) gpul__make_gemm_plan(&slot.value, p, machine);
+    if (slot.is_new) gpul__make_stack_plan(&slot.value, p, machine);
     *plan = slot.value;
     return 1;
 }
@@ -13122,11 +13165,11 @@ static int32_t gpul__launch_emulated(gpul__gemm_view &v, const gpul__gemm_proble
 }
 
 /* TF32 without tensor cores */
-static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
-                                    void *scratch, gpul_stream stream) {
+static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__machine *machine, void *scratch,
+                                    gpul_stream stream) {
     char *const a = static_cast<char *>(scratch) + v.plan.a_at, *const b = static_cast<char *>(scratch) + v.plan.b_at;
-    gpul__pack_view pack = gpul__pack_operands(p);
-    v.problem = gpul__copied_problem(p);
+    gpul__pack_view pack = gpul__pack_operands(&v.problem);
+    v.problem = gpul__copied_problem(&v.problem);
     v.problem.A = a;
     v.problem.B = b;
     const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, a, b, v.problem.a_row * 4,
@@ -13187,14 +13230,14 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
                                      gpul_stream stream) {
     gpul__gemm_view v;
     memset(&v, 0, sizeof v);
-    v.problem = *problem;
+    v.problem = plan->is_one ? gpul__gemm_all_rows(*problem) : *problem;
     v.plan = *plan;
     v.partials = scratch;
     v.counters = counters;
     v.one = 1;
     v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->promoted_at);
     if (plan->packed == GPUL_MATH_EMULATED) return gpul__launch_emulated(v, problem, machine, scratch, stream);
-    if (plan->packed) return gpul__launch_rounded(v, problem, machine, scratch, stream);
+    if (plan->packed) return gpul__launch_rounded(v, machine, scratch, stream);
     if (plan->mma) return gpul__launch_mma(v, scratch, machine, stream);
 #ifdef GPUL__HOPPER
     if (plan->tensor) return gpul__launch_tensor(v, scratch, machine, stream);

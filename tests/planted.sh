@@ -476,7 +476,7 @@ plant matmul-odd-alone test_matmul:test_tensor_cores expression 'alone_at[i] >= 
 plant matmul-odd-both test_matmul:test_tensor_cores expression 'b_vector = 1' 'b_vector = plan.b_vector'
 plant matmul-halves-cut test_matmul:test_tensor_cores expression 'int32_t(a.value[k + j] * b.value[k + j] * up)' '2 * int32_t(a.value[k + j] * b.value[k + j] * up / 2)'
 plant matmul-halves-promote test_matmul:test_long_sums without
-plant matmul-tf32-narrow test_matmul:test_plans expression 'p->M > 32' 'p->M > 31'
+plant matmul-tf32-narrow test_matmul:test_plans expression 'alone->M > 32' 'alone->M > 31'
 plant matmul-in-turn test_matmul:test_plans instead 'plan->splits = int32_t(gpul_ceil_div(K, plan->part + 64));'
 plant matmul-in-turn-sum test_batches:test_in_turn expression 'of_term < slices' 'false'
 plant matmul-tf32-terms test_matmul:test_math without
@@ -557,6 +557,9 @@ plant batch-broadcast test_batches:test_errors expression 'x != y' '0'
 plant batch-overlaps-itself test_batches:test_errors expression 'gpul__check_output(function, names[0], arrays[0])' 'GPUL_OK'
 plant batch-alignment test_batches:test_plans expression 'x.steps' '0'
 plant batch-map test_batches:test_plans expression 'x.steps * element % bytes == 0' 'true'
+plant matmul-one-thin test_batches:test_one_for_all expression 'gpul__gemm_is_thin(p, mma) == gpul__gemm_is_thin(&all, mma)' 'true'
+plant matmul-one-parts test_batches:test_one_for_all expression 'alone' 'p'
+plant matmul-one-scratch test_batches:test_plans expression '128' '4096'
 plant batch-parts test_batches:test_plans expression 'gpul__gemm_fewest_tiles(p, tile.m, tile.n)' 'gpul__gemm_fewest_tiles(p, tile.m, tile.n) * plan->batch'
 plant batch-scratch test_batches:test_plans expression 'plan->batch * bytes' 'plan->batch * bytes + 512 * plan->batch'
 plant batch-outer test_batches:test_stacks expression 'outer * inner' 'inner'

@@ -186,20 +186,21 @@ static void test_many(void) {
     static const double of_c[] = {3, 5};
     if (left_out(1)) return;
     for (int d = 0; d < (large_tests() ? 2 : 1); d++) {
-        int64_t wrong = 0, shape[3] = {MANY, 1, 2}, of_a[3] = {MANY, 1, 3}, of_b[2] = {3, 2};
+        int64_t wrong = 0, shape[3] = {MANY, 1, 2}, of_a[3] = {MANY, 1, 3}, of_b[3] = {MANY, 3, 2};
         box A, B, C;
         box_make(&A, types[2 * d], 3, of_a, LAY_C, 0, 0);
-        box_make(&B, types[2 * d], 2, of_b, LAY_C, 0, 0);
+        box_make(&B, types[2 * d], 3, of_b, LAY_C, 0, 0);
         box_make(&C, types[2 * d], 3, shape, LAY_C, 0, 1);
         for (int64_t i = 0; i < A.n; i++) box_put(&A, i, num_of((double)(i % 113)));
-        for (int64_t i = 0; i < B.n; i++) box_put(&B, i, num_of(of_c[i % 2] - (double)(i / 2)));
+        for (int64_t i = 0; i < B.n; i++) box_put(&B, i, num_of(of_c[i % 2] - (double)(i % 6 / 2)));
         box_upload(&A);
         box_upload(&B);
         CHECK_OK(gpul_matmul(&C.view, &A.view, &B.view, NULL));
         BOX_GUARDS(&C);
         for (int64_t i = 0; i < C.n; i++) {
             double want = 0;
-            for (int64_t k = 0; k < 3; k++) want += box_get(&A, i / 2 * 3 + k).f * box_get(&B, k * 2 + i % 2).f;
+            for (int64_t k = 0; k < 3; k++)
+                want += box_get(&A, i / 2 * 3 + k).f * box_get(&B, i / 2 * 6 + k * 2 + i % 2).f;
             wrong += box_got(&C, i).f != want;
         }
         CHECK_INT(wrong, 0);
@@ -520,9 +521,69 @@ static void test_short_stacks(void) {
                           k % 16, k / 4 % 3, k % 5 == 1 ? 2 : 0, k / 4 % 3, k % 8 == 2 ? GPUL_F32 : types[k % 4], 0);
 }
 
+/* x W, where x has the shape (many, M, K): one product of all rows, with the bits of each matrix alone; or its mirror
+ * image, of column-major matrices, where A is the one for all. */
+static void test_one_for_all(void) {
+    for (int k = 0; k < 180; k++) {
+        const gpul_dtype t = types[k % 4];
+        const int turned = k % 7 == 3;
+        const int64_t many = 2 + rng_below(k % 9 ? 20 : 300),
+                      M = 1 + rng_below(k / 4 % 5 > 1 ? 90 : k / 4 % 5 * 12 + 1), N = 1 + rng_below(k % 3 ? 90 : 10),
+                      K = 1 + rng_below(k % 4 ? 100 : 900);
+        const stack_case stack = {
+            {turned ? 2 : 3, turned ? 3 : 2, 3}, {{many}, {many}, {many}}, turned ? N : M, turned ? M : N, K};
+        const int64_t b_shape[1] = {stack.N}, b_strides[1] = {1 + k % 2};
+        const int orders = turned ? 6 + (int)rng_below(2) : (int)rng_below(2) * 2, gaps = (int)rng_below(2);
+        gpul_gemm_options options = GPUL_ZERO;
+        box bias;
+        if (left_out(k)) continue;
+        box_make_strided(&bias, GPUL_MEMORY_DEVICE, t, 1, b_shape, b_strides, k % 3, 0);
+        box_random(&bias, 0);
+        box_upload(&bias);
+        options.math = k % 4 ? 0 : k / 4 % 3;
+        options.activation = k / 3 % 3;
+        if (k / 2 % 3 == 1) options.bias = &bias.view;
+        one_case(t, &stack, orders, gaps, rng_below(9), k % 5 ? 1 : -1.5, k % 3 ? 0 : 0.5, &options);
+        box_free(&bias);
+    }
+    { /* 2^31 rows and more are no one product's, and neither are those of a row or column more than steps of K */
+        gpul__machine machine = machine_here();
+        gpul__gemm_problem p;
+        gpul__gemm_plan plan;
+        memset(&p, 0, sizeof p);
+        p.dtype = GPUL_F32;
+        p.M = 16, p.N = 20, p.K = 12;
+        p.batch = INT32_MAX / 16;
+        p.a_row = 12, p.b_row = p.c_row = 20;
+        p.a_col = p.b_col = 1;
+        p.alpha = 1;
+        p.a_steps = p.a_batch = 16 * 12;
+        p.c_steps = p.c_batch = 16 * 20;
+        CHECK_INT(gpul__plan_gemm(&plan, &p, &machine), 1);
+        CHECK_INT(plan.is_one, 1);
+        p.batch++;
+        gpul__plan_gemm(&plan, &p, &machine);
+        CHECK_INT(plan.is_one, 0);
+        p.batch = 100;
+        p.a_row = p.a_batch = 16; /* each row begins in the one before */
+        p.K = 17;
+        p.M = 1;
+        gpul__plan_gemm(&plan, &p, &machine);
+        CHECK_INT(plan.is_one, 0);
+        p.bias = &p;
+        p.bias_m = 1; /* one for each row */
+        p.K = 12;
+        gpul__plan_gemm(&plan, &p, &machine);
+        CHECK_INT(plan.is_one, 0);
+        p.bias_m = 0;
+        gpul__plan_gemm(&plan, &p, &machine);
+        CHECK_INT(plan.is_one, 1);
+    }
+}
+
 /* Of a stack, the parts of K are those of one product, whatever the stack */
 static void test_plans(void) {
-    int64_t stacks = 0, limited = 0, in_turn = 0, several = 0;
+    int64_t stacks = 0, limited = 0, in_turn = 0, several = 0, as_one = 0;
     for (int k = 0; k < 100000; k++) {
         gpul__gemm_problem p;
         gpul__gemm_plan one, many;
@@ -546,11 +607,30 @@ static void test_plans(void) {
         if (p.dtype == GPUL_F32) p.math = (int32_t)rng_below(3);
         gpul__plan_gemm(&one, &p, &machine);
         p.batch = (int64_t)ldexp(1 + rng_unit(), (int)rng_below(24));
-        p.a_steps = p.a_batch = p.M * p.a_row + rng_below(9);
+        p.a_steps = p.a_batch = p.M * p.a_row + (rng_below(2) ? 0 : rng_below(9));
         p.b_steps = p.b_batch = rng_below(2) ? 0 : p.K * p.N;
         p.c_steps = p.c_batch = p.M * p.N + rng_below(2);
         gpul__plan_gemm(&many, &p, &machine);
-        good = one.batch == 1 && many.batch >= 1 && many.batch <= p.batch && many.batch <= 65535;
+        {
+            const int of_16 = gpul_dtype_size(p.dtype) == 2;
+            const int64_t few = of_16 && machine.mma ? 8 : 4, steps = p.dtype == GPUL_F64 ? 32 : of_16 ? 16 : 48;
+            const int even = p.M == 1 || (p.a_batch == p.M * p.a_row && p.c_batch == p.M * p.N),
+                      thin = p.M <= few && p.N > few && p.K > steps, becomes_thick = thin && p.M * p.batch > few,
+                      by_data = p.math == GPUL_MATH_EMULATED && p.M >= 256 && p.N >= 256 && p.K >= 256 &&
+                                (double)p.M * (double)p.N * (double)p.K >= 1073741824;
+            const int is_one = p.batch > 1 && p.b_batch == 0 && even && !becomes_thick && !by_data &&
+                               (double)p.M * (double)p.batch < INT32_MAX;
+            /* unless copies or parts of all rows take more memory than those of a stack may */
+            good = !one.is_one &&
+                   (many.is_one == is_one ||
+                    (is_one && (double)p.M * (double)p.batch *
+                                       ((double)p.K * (double)gpul_dtype_size(p.dtype) + (double)p.N * one.splits * 4) >
+                                   6e7));
+            as_one += many.is_one;
+        }
+        good = good && one.batch == 1 && many.batch >= 1 && many.batch <= p.batch &&
+               (many.is_one ? many.batch == p.batch && many.scratch_bytes <= 128 << 20 : many.batch <= 65535);
+        const int64_t products = many.is_one ? 1 : many.batch, rows = many.is_one ? p.M * p.batch : p.M;
         good = good && many.term == one.term && many.packed == one.packed &&
                (many.tensor || many.mma) == (one.tensor || one.mma);
         /* a stack that is not aligned as one product is may have other tiles; then as many bytes as these have */
@@ -558,18 +638,19 @@ static void test_plans(void) {
                         (many.tile != one.tile && !many.packed));
         if (!many.tensor && !many.packed && !many.a_pitch && !many.b_pitch)
             good = good && many.scratch_bytes == (many.splits > 1
-                                                      ? many.batch * many.splits * many.tiles_m * many.tiles_n *
+                                                      ? products * many.splits * many.tiles_m * many.tiles_n *
                                                             many.tile_m * many.tile_n * (p.dtype == GPUL_F64 ? 8 : 4)
                                                       : 0);
         /* twice 64 MB, what each block has, and a copy of each operand, which one product may not need */
-        good = good && (many.batch == 1 ||
-                        many.scratch_bytes <= one.scratch_bytes + (160 << 20) +
-                                                  (many.a_pitch * p.M + many.b_pitch * (p.K > p.N ? p.K : p.N)) * 4);
-        if (!many.tensor && !many.packed && many.batch > 1)
+        good = good && (many.batch == 1 || many.scratch_bytes <= one.scratch_bytes + (160 << 20) +
+                                                                     (many.a_pitch * (p.K > rows ? p.K : rows) +
+                                                                      many.b_pitch * (p.K > p.N ? p.K : p.N)) *
+                                                                         4);
+        if (!many.tensor && !many.packed && many.batch > 1 && !many.is_one)
             good = good && many.counters % many.batch == 0 &&
                    (many.a_pitch || many.b_pitch || many.scratch_bytes % many.batch == 0);
         if (many.short_k) /* each tile of all products has a number of 32 bits */
-            good = good && (double)many.tiles_m * (double)many.tiles_n * (double)many.batch < 2147483648.0;
+            good = good && (double)many.tiles_m * (double)many.tiles_n * (double)products < 2147483648.0;
         if (many.tensor && many.batch > 1)
             good = good &&
                    (!many.a_pitch) <= (p.a_steps * (int64_t)gpul_dtype_size(p.dtype) % 16 == 0 || many.gathers) &&
@@ -600,7 +681,7 @@ static void test_plans(void) {
             return;
         }
     }
-    CHECK(stacks > 10000 && limited > 1000 && in_turn > 1000 && several > 1000);
+    CHECK(stacks > 10000 && limited > 1000 && in_turn > 1000 && several > 1000 && as_one > 1000);
 }
 
 static void test_errors(void) {
@@ -675,6 +756,7 @@ int main(void) {
     RUN(test_in_turn);
     RUN(test_small_products);
     RUN(test_short_stacks);
+    RUN(test_one_for_all);
     RUN(test_plans);
     RUN(test_errors);
     return check_end();
