@@ -1070,9 +1070,10 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * the bits that it has alone.
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. x W,
- * where B is one matrix and rows of A and C are evenly spaced throughout, is a product of all rows, and as fast, if each
- * has more than eight. A stack of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a
- * launch for each step of the shorter. Where CUDA fails at a later launch than the first, a part of C is written.
+ * where B is one matrix and rows of A and C are evenly spaced throughout, is a product of all rows, and as fast; of up
+ * to eight rows each, whose bits are those of such products, so many are taken at a time. A stack of two dimensions that
+ * cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the shorter. Where CUDA
+ * fails at a later launch than the first, a part of C is written.
  *
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 1024 tiles of 64 x 64 with K
  * above 64, at most some 2048 such tiles in f32 or f64. In 16 bits with them, for all but small products and those of
@@ -1679,6 +1680,7 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
     /* A stack of products: how many (0 counts as 1), the strides from one to the next, 0 where all have the same
      * matrix, and all strides of the caller's stack, or-ed, which tell how each of its matrices is aligned. */
     int64_t batch, a_batch, b_batch, c_batch, a_steps, b_steps, c_steps;
+    int64_t rows;     /* 0, or of all products, of which the last one has less than M: within gpulite_kernels.cu */
     const void *bias; /* NULL, or what is added to C[m, n]: bias[m * bias_m + n * bias_n] */
     int64_t bias_m, bias_n;
     gpul_dtype bias_dtype;
@@ -1691,7 +1693,7 @@ typedef struct gpul__gemm_plan {
     int32_t tile;   /* of gpul__gemm_tiles; tensor: of gpul__tensor_functions */
     int32_t device;
     int32_t packed;           /* what gpul__gemm_pack copies for: _EMULATED, or _TF32 without tensor cores */
-    int32_t is_one;           /* 1: a stack is one product, of all rows */
+    int32_t as_one;           /* 1: a stack is one product, of all rows; 4, 8: or products of so many */
     int64_t batch;            /* products of the stack that one launch takes, at most */
     int64_t scratch_bytes;    /* the partial sums in the compute type; tensor cores: and what follows */
     int64_t counters;         /* of splits that have arrived, zero before and after */

@@ -7997,6 +7997,12 @@ static __device__ __forceinline__ gpul__gemm_side gpul__gemm_side_of(const gpul_
     if (b) return {p.B, p.N, p.b_col, p.b_row, p.b_batch};
     return {p.A, p.M, p.a_row, p.a_col, p.a_batch};
 }
+/* Rows of A or columns of B, of which the last product of a stack may have less */
+static __device__ __forceinline__ int gpul__gemm_columns(const gpul__gemm_problem &p, const gpul__gemm_side &side,
+                                                         int product) {
+    const int64_t left = p.rows - product * side.extent;
+    return int(p.rows > 0 && left < side.extent ? left : side.extent); /* fault: matmul-few-last */
+}
 
 /* ---- one operand's slices: from global to shared memory ----
  *
@@ -9761,7 +9767,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     const int64_t extent = side_x.extent, first = int64_t(blockIdx.x) * wide, begin = int64_t(blockIdx.z) * v.plan.part,
                   term = v.plan.term;
     const int64_t length = p.K - begin < v.plan.part ? p.K - begin : v.plan.part; /* the split of this block */
-    const int rows = extent - first < wide ? int(extent - first) : wide, columns = int(side_y.extent);
+    const int rows = extent - first < wide ? int(extent - first) : wide,
+              columns = gpul__gemm_columns(p, side_y, product);
     const T *const x = static_cast<const T *>(side_x.data) + product * x_batch;
     const T *const y = static_cast<const T *>(side_y.data) + product * y_batch + begin * y_step;
     gpul__extent memory;
@@ -10017,7 +10024,8 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
                   begin = int64_t(blockIdx.z) * v.plan.part,
                   term = v.plan.term < S::kChunk ? v.plan.term : int64_t(S::kChunk); /* fault: matmul-narrow-promote */
     const int64_t length = p.K - begin < v.plan.part ? p.K - begin : v.plan.part;    /* the split of this block */
-    const int rows = extent - first < S::kM ? int(extent - first) : int(S::kM), columns = int(side_y.extent);
+    const int rows = extent - first < S::kM ? int(extent - first) : int(S::kM),
+              columns = gpul__gemm_columns(p, side_y, product);
     const T *x = static_cast<const T *>(side_x.data) + product * x_batch,
             *y = static_cast<const T *>(side_y.data) + product * y_batch;
     gpul__extent of_x, of_y;
@@ -11982,8 +11990,11 @@ static inline bool gpul__gemm_scales_only(const gpul__gemm_problem *p) {
 
 /* Few rows or few columns, and more steps than the kernels for short K have: a sum is another tree then, so the shape
  * alone decides. mma: of 16-bit types, on tensor cores */
+static inline int64_t gpul__gemm_few(const gpul__gemm_problem *p, bool mma) {
+    return mma && gpul__bytes_of(p->dtype) == 2 ? int(gpul__gemm_thin_mma::kShort) : 4;
+}
 static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
-    const int64_t element = gpul__bytes_of(p->dtype), most = mma && element == 2 ? int(gpul__gemm_thin_mma::kShort) : 4,
+    const int64_t element = gpul__bytes_of(p->dtype), most = gpul__gemm_few(p, mma),
                   steps = element == 8 ? int(gpul__gemm_short<double, 1>::kSteps)
                           : element == 4 ? int(gpul__gemm_short<float, 1>::kSteps)
                                          : int(gpul__gemm_short<gpul__gemm_16, 1>::kSteps);
@@ -11997,8 +12008,9 @@ static inline bool gpul__gemm_emulates(const gpul__gemm_problem *p) {
            double(p->M) * double(p->N) * double(p->K) >= 1073741824;
 }
 
-/* A stack as one product, of all rows: x W, where x has the shape (b, t, k) */
-static inline gpul__gemm_problem gpul__gemm_all_rows(const gpul__gemm_problem &p) {
+/* A stack as one product, of all rows: x W, where x has the shape (b, t, k); or as products of `few` > 1 rows, of which
+ * the last may have less. */
+static inline gpul__gemm_problem gpul__gemm_all_rows(const gpul__gemm_problem &p, int32_t few) {
     gpul__gemm_problem all = p;
     if (p.M == 1) {
         all.a_row = p.a_batch;
@@ -12007,18 +12019,26 @@ static inline gpul__gemm_problem gpul__gemm_all_rows(const gpul__gemm_problem &p
     all.M = p.M * p.batch;
     all.batch = 1;
     all.a_batch = all.b_batch = all.c_batch = 0;
+    if (few < 2) return all;
+    all.rows = all.M;
+    all.M = few;
+    all.batch = gpul_ceil_div(all.rows, few);
+    all.a_batch = few * all.a_row;
+    all.c_batch = few * all.c_row;
     return all;
 }
 /* Is it? B is the same for all, and rows of A and of C are as far apart from one product to the next as within one. The
  * bits are those of each product alone: so few rows must not become many, and where the data decide how a product is
- * computed, each has its own. */
-static bool gpul__gemm_is_one(const gpul__gemm_problem *p, bool mma) {
-    if (p->batch < 2 || p->b_batch != 0 || p->M < 1 || (p->bias && p->bias_m != 0)) return false;
-    if (gpul__gemm_emulates(p) || double(p->M) * double(p->batch) >= double(INT32_MAX)) return false;
-    const gpul__gemm_problem all = gpul__gemm_all_rows(*p);
-    return p->a_batch == p->M * all.a_row && p->c_batch == p->M * all.c_row &&
-           (p->a_col == 1 ? all.a_row >= p->K : all.a_row == 1 && p->a_col >= all.M) &&
-           gpul__gemm_is_thin(p, mma) == gpul__gemm_is_thin(&all, mma); /* fault: matmul-one-thin */
+ * computed, each has its own. Returns 0; 1: it is one; or as many rows as are few. */
+static int32_t gpul__gemm_as_one(const gpul__gemm_problem *p, bool mma) {
+    if (p->batch < 2 || p->b_batch != 0 || p->M < 1 || (p->bias && p->bias_m != 0)) return 0;
+    if (gpul__gemm_emulates(p) || double(p->M) * double(p->batch) >= double(INT32_MAX)) return 0;
+    const gpul__gemm_problem all = gpul__gemm_all_rows(*p, 1);
+    if (p->a_batch != p->M * all.a_row || p->c_batch != p->M * all.c_row) return 0;
+    if (p->a_col == 1 ? all.a_row < p->K : all.a_row != 1 || p->a_col < all.M) return 0;
+    if (gpul__gemm_is_thin(p, mma) == gpul__gemm_is_thin(&all, mma)) return 1; /* fault: matmul-one-thin */
+    const int32_t few = int32_t(gpul__gemm_few(p, mma));
+    return p->M < few && p->N > 16 ? few : 0; /* of more columns than that a block has one product */
 }
 
 /* How many small products of a stack a block takes at once, where C has few rows or columns: a power of two, as many as
@@ -12332,7 +12352,7 @@ static bool gpul__short_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
 }
 
 /* gpul__gemm_kernel, _short_kernel and _thin_kernel */
-/* alone: a product of the stack that p is, or p: see gpul__gemm_is_one */
+/* alone: a product of the stack that p is, or p: see gpul__gemm_as_one */
 static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__gemm_problem *alone,
                              const gpul__machine *machine) {
     const int64_t element = gpul__bytes_of(p->dtype);
@@ -12811,12 +12831,16 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
 }
 /* Of a stack: as one product, or, where copies of all rows would take more memory than a stack may, of each. */
 static void gpul__make_stack_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    if (gpul__gemm_is_one(p, machine->mma != 0)) {
-        const gpul__gemm_problem all = gpul__gemm_all_rows(*p);
+    const int32_t as_one = gpul__gemm_as_one(p, machine->mma != 0);
+    if (as_one) {
+        const gpul__gemm_problem all = gpul__gemm_all_rows(*p, as_one);
         gpul__make_gemm_plan(plan, &all, p, machine);
-        plan->is_one = 1;
-        plan->batch = p->batch;
-        if (plan->scratch_bytes <= int64_t(128) << 20) return; /* fault: matmul-one-scratch */
+        const bool fits = plan->scratch_bytes <= int64_t(128) << 20; /* fault: matmul-one-scratch */
+        if (fits && plan->batch == all.batch) {                      /* fault: matmul-few-launches */
+            plan->as_one = as_one;
+            plan->batch = p->batch;
+            return;
+        }
     }
     gpul__make_gemm_plan(plan, p, p, machine);
 }
@@ -13230,7 +13254,7 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
                                      gpul_stream stream) {
     gpul__gemm_view v;
     memset(&v, 0, sizeof v);
-    v.problem = plan->is_one ? gpul__gemm_all_rows(*problem) : *problem;
+    v.problem = plan->as_one ? gpul__gemm_all_rows(*problem, plan->as_one) : *problem;
     v.plan = *plan;
     v.partials = scratch;
     v.counters = counters;

@@ -560,6 +560,8 @@ plant batch-map test_batches:test_plans expression 'x.steps * element % bytes ==
 plant matmul-one-thin test_batches:test_one_for_all expression 'gpul__gemm_is_thin(p, mma) == gpul__gemm_is_thin(&all, mma)' 'true'
 plant matmul-one-parts test_batches:test_one_for_all expression 'alone' 'p'
 plant matmul-one-scratch test_batches:test_plans expression '128' '4096'
+plant matmul-few-launches test_batches:test_one_for_all expression 'plan->batch == all.batch' 'true'
+plant matmul-few-last test_batches:test_one_for_all expression 'left < side.extent' 'false'
 plant batch-parts test_batches:test_plans expression 'gpul__gemm_fewest_tiles(p, tile.m, tile.n)' 'gpul__gemm_fewest_tiles(p, tile.m, tile.n) * plan->batch'
 plant batch-scratch test_batches:test_plans expression 'plan->batch * bytes' 'plan->batch * bytes + 512 * plan->batch'
 plant batch-outer test_batches:test_stacks expression 'outer * inner' 'inner'

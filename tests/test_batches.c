@@ -529,7 +529,7 @@ static void test_one_for_all(void) {
         const int turned = k % 7 == 3;
         const int64_t many = 2 + rng_below(k % 9 ? 20 : 300),
                       M = 1 + rng_below(k / 4 % 5 > 1 ? 90 : k / 4 % 5 * 12 + 1), N = 1 + rng_below(k % 3 ? 90 : 10),
-                      K = 1 + rng_below(k % 4 ? 100 : 900);
+                      K = 1 + rng_below(k / 8 % 3 ? 100 : 900);
         const stack_case stack = {
             {turned ? 2 : 3, turned ? 3 : 2, 3}, {{many}, {many}, {many}}, turned ? N : M, turned ? M : N, K};
         const int64_t b_shape[1] = {stack.N}, b_strides[1] = {1 + k % 2};
@@ -546,7 +546,7 @@ static void test_one_for_all(void) {
         one_case(t, &stack, orders, gaps, rng_below(9), k % 5 ? 1 : -1.5, k % 3 ? 0 : 0.5, &options);
         box_free(&bias);
     }
-    { /* 2^31 rows and more are no one product's, and neither are those of a row or column more than steps of K */
+    { /* 2^31 rows are no one product's, nor those that overlap, nor those with a bias each */
         gpul__machine machine = machine_here();
         gpul__gemm_problem p;
         gpul__gemm_plan plan;
@@ -560,30 +560,39 @@ static void test_one_for_all(void) {
         p.a_steps = p.a_batch = 16 * 12;
         p.c_steps = p.c_batch = 16 * 20;
         CHECK_INT(gpul__plan_gemm(&plan, &p, &machine), 1);
-        CHECK_INT(plan.is_one, 1);
+        CHECK_INT(plan.as_one, 1);
         p.batch++;
         gpul__plan_gemm(&plan, &p, &machine);
-        CHECK_INT(plan.is_one, 0);
+        CHECK_INT(plan.as_one, 0);
         p.batch = 100;
         p.a_row = p.a_batch = 16; /* each row begins in the one before */
         p.K = 17;
         p.M = 1;
         gpul__plan_gemm(&plan, &p, &machine);
-        CHECK_INT(plan.is_one, 0);
+        CHECK_INT(plan.as_one, 0);
+        p.a_batch = p.K = 100; /* four rows at a time, as many times as a grid has blocks in y */
+        p.batch = 4 * 65535;
+        gpul__plan_gemm(&plan, &p, &machine);
+        CHECK_INT(plan.as_one, 4);
+        p.batch++;
+        gpul__plan_gemm(&plan, &p, &machine);
+        CHECK_INT(plan.as_one, 0);
+        p.a_batch = 16;
+        p.batch = 100;
         p.bias = &p;
         p.bias_m = 1; /* one for each row */
         p.K = 12;
         gpul__plan_gemm(&plan, &p, &machine);
-        CHECK_INT(plan.is_one, 0);
+        CHECK_INT(plan.as_one, 0);
         p.bias_m = 0;
         gpul__plan_gemm(&plan, &p, &machine);
-        CHECK_INT(plan.is_one, 1);
+        CHECK_INT(plan.as_one, 1);
     }
 }
 
 /* Of a stack, the parts of K are those of one product, whatever the stack */
 static void test_plans(void) {
-    int64_t stacks = 0, limited = 0, in_turn = 0, several = 0, as_one = 0;
+    int64_t stacks = 0, limited = 0, in_turn = 0, several = 0, as_one = 0, grouped = 0;
     for (int k = 0; k < 100000; k++) {
         gpul__gemm_problem p;
         gpul__gemm_plan one, many;
@@ -618,19 +627,24 @@ static void test_plans(void) {
                       thin = p.M <= few && p.N > few && p.K > steps, becomes_thick = thin && p.M * p.batch > few,
                       by_data = p.math == GPUL_MATH_EMULATED && p.M >= 256 && p.N >= 256 && p.K >= 256 &&
                                 (double)p.M * (double)p.N * (double)p.K >= 1073741824;
-            const int is_one = p.batch > 1 && p.b_batch == 0 && even && !becomes_thick && !by_data &&
-                               (double)p.M * (double)p.batch < INT32_MAX;
+            const int64_t all = p.M * p.batch;
+            const int is_one = p.batch < 2 || p.b_batch != 0 || !even || by_data || (double)all >= INT32_MAX ? 0
+                               : !becomes_thick                                                              ? 1
+                               : p.M < few && p.N > 16 && all <= few * 65535                                 ? (int)few
+                                                                                                             : 0;
             /* unless copies or parts of all rows take more memory than those of a stack may */
-            good = !one.is_one &&
-                   (many.is_one == is_one ||
-                    (is_one && (double)p.M * (double)p.batch *
-                                       ((double)p.K * (double)gpul_dtype_size(p.dtype) + (double)p.N * one.splits * 4) >
-                                   6e7));
-            as_one += many.is_one;
+            good =
+                !one.as_one &&
+                (many.as_one == is_one ||
+                 (is_one &&
+                  (double)all * ((double)p.K * (double)gpul_dtype_size(p.dtype) + (double)p.N * one.splits * 4) > 6e7));
+            grouped += many.as_one > 1;
+            as_one += many.as_one;
         }
         good = good && one.batch == 1 && many.batch >= 1 && many.batch <= p.batch &&
-               (many.is_one ? many.batch == p.batch && many.scratch_bytes <= 128 << 20 : many.batch <= 65535);
-        const int64_t products = many.is_one ? 1 : many.batch, rows = many.is_one ? p.M * p.batch : p.M;
+               (many.as_one ? many.batch == p.batch && many.scratch_bytes <= 128 << 20 : many.batch <= 65535);
+        const int64_t rows = many.as_one ? p.M * p.batch : p.M,
+                      products = many.as_one ? gpul_ceil_div(rows, many.as_one > 1 ? many.as_one : rows) : many.batch;
         good = good && many.term == one.term && many.packed == one.packed &&
                (many.tensor || many.mma) == (one.tensor || one.mma);
         /* a stack that is not aligned as one product is may have other tiles; then as many bytes as these have */
@@ -646,7 +660,7 @@ static void test_plans(void) {
                                                                      (many.a_pitch * (p.K > rows ? p.K : rows) +
                                                                       many.b_pitch * (p.K > p.N ? p.K : p.N)) *
                                                                          4);
-        if (!many.tensor && !many.packed && many.batch > 1 && !many.is_one)
+        if (!many.tensor && !many.packed && many.batch > 1 && !many.as_one)
             good = good && many.counters % many.batch == 0 &&
                    (many.a_pitch || many.b_pitch || many.scratch_bytes % many.batch == 0);
         if (many.short_k) /* each tile of all products has a number of 32 bits */
@@ -681,7 +695,7 @@ static void test_plans(void) {
             return;
         }
     }
-    CHECK(stacks > 10000 && limited > 1000 && in_turn > 1000 && several > 1000 && as_one > 1000);
+    CHECK(stacks > 10000 && limited > 1000 && in_turn > 1000 && several > 1000 && as_one > 1000 && grouped > 100);
 }
 
 static void test_errors(void) {
