@@ -7682,6 +7682,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * dtype alone, and the blocks that end last add the partial sums in a fixed order. Where there are tiles enough, as in a
  * stack, a block takes the splits itself, one after the other, and adds them in that order.
  *
+ * A stack of products that share B, and whose rows are evenly spaced, is one product of all rows (gpul__gemm_as_one).
+ *
  * gpul__gemm_short_kernel, for every GPU, where K has few steps (gpul__gemm_short::kSteps): a thread keeps its columns of
  * B and goes down C; of narrow products, a warp of any product of a stack on its own. gpul__gemm_short_mma_kernel does so
  * for 16-bit types on tensor cores, up to 64 steps.
