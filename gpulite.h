@@ -1680,7 +1680,7 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
     /* A stack of products: how many (0 counts as 1), the strides from one to the next, 0 where all have the same
      * matrix, and all strides of the caller's stack, or-ed, which tell how each of its matrices is aligned. */
     int64_t batch, a_batch, b_batch, c_batch, a_steps, b_steps, c_steps;
-    int64_t rows;     /* 0, or of all products, of which the last one has less than M: within gpulite_kernels.cu */
+    int64_t rows;     /* 0, or of all products, of which the last one has fewer than M: within gpulite_kernels.cu */
     const void *bias; /* NULL, or what is added to C[m, n]: bias[m * bias_m + n * bias_n] */
     int64_t bias_m, bias_n;
     gpul_dtype bias_dtype;

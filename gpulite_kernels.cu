@@ -7999,7 +7999,7 @@ static __device__ __forceinline__ gpul__gemm_side gpul__gemm_side_of(const gpul_
     if (b) return {p.B, p.N, p.b_col, p.b_row, p.b_batch};
     return {p.A, p.M, p.a_row, p.a_col, p.a_batch};
 }
-/* Rows of A or columns of B, of which the last product of a stack may have less */
+/* Rows of A or columns of B, of which the last product of a stack may have fewer */
 static __device__ __forceinline__ int gpul__gemm_columns(const gpul__gemm_problem &p, const gpul__gemm_side &side,
                                                          int product) {
     const int64_t left = p.rows - product * side.extent;
@@ -11990,11 +11990,12 @@ static inline bool gpul__gemm_scales_only(const gpul__gemm_problem *p) {
     return p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
 }
 
-/* Few rows or few columns, and more steps than the kernels for short K have: a sum is another tree then, so the shape
- * alone decides. mma: of 16-bit types, on tensor cores */
+/* How many rows or columns are few. mma: of 16-bit types, on tensor cores */
 static inline int64_t gpul__gemm_few(const gpul__gemm_problem *p, bool mma) {
     return mma && gpul__bytes_of(p->dtype) == 2 ? int(gpul__gemm_thin_mma::kShort) : 4;
 }
+/* So few rows or columns, and more steps than the kernels for short K have: a sum is another tree then, so the shape
+ * alone decides. */
 static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
     const int64_t element = gpul__bytes_of(p->dtype), most = gpul__gemm_few(p, mma),
                   steps = element == 8 ? int(gpul__gemm_short<double, 1>::kSteps)
@@ -12011,7 +12012,7 @@ static inline bool gpul__gemm_emulates(const gpul__gemm_problem *p) {
 }
 
 /* A stack as one product, of all rows: x W, where x has the shape (b, t, k); or as products of `few` > 1 rows, of which
- * the last may have less. */
+ * the last may have fewer. */
 static inline gpul__gemm_problem gpul__gemm_all_rows(const gpul__gemm_problem &p, int32_t few) {
     gpul__gemm_problem all = p;
     if (p.M == 1) {
@@ -12353,8 +12354,7 @@ static bool gpul__short_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     return found;
 }
 
-/* gpul__gemm_kernel, _short_kernel and _thin_kernel */
-/* alone: a product of the stack that p is, or p: see gpul__gemm_as_one */
+/* gpul__gemm_kernel, _short_kernel and _thin_kernel. alone: a product of the stack that p is (gpul__gemm_as_one), or p */
 static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__gemm_problem *alone,
                              const gpul__machine *machine) {
     const int64_t element = gpul__bytes_of(p->dtype);
