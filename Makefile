@@ -79,14 +79,14 @@ RUNTIME :=
 SAYS := $(ARCH), with $(NVCC)
 else ifeq ($(BACKEND),cpu)
 ALL_CFLAGS += -isystem tests/cpu
-COMPILE_CU = $(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) $(SANITIZE_FLAGS) $(if $(WATCH),$(WATCHED)) -x c++
+COMPILE_CU = $(CXX) $(ALL_CXXFLAGS) $(SANITIZE_FLAGS) $(CXXFLAGS) $(if $(WATCH),$(WATCHED)) -x c++
 LIBS := -lstdc++ -lpthread -lm
 RUNTIME := $(if $(WATCH),$B/cudart_watched.o,$B/cudart.o)
 SAYS := no GPU: the CUDA runtime of tests/cpu$(if $(filter command line environment,$(origin ARCH)),$(comma) which knows no ARCH=$(ARCH))
 else
 $(if $(BUILDS),$(error BACKEND=$(BACKEND): cuda or cpu))
 endif
-COMPILE_C = $(CC) $(ALL_CFLAGS) $(CFLAGS) $(SANITIZE_FLAGS)
+COMPILE_C = $(CC) $(ALL_CFLAGS) $(SANITIZE_FLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE_FLAGS)
 
 # ---- what there is ----
@@ -189,7 +189,7 @@ $B/commands: FORCE
 $B/gpulite_kernels.o: gpulite_kernels.cu $B/commands
 	$(COMPILE_CU) -c -o $@ $<
 $B/cudart.o: tests/cpu/cudart.cpp $B/commands
-	$(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) $(SANITIZE_FLAGS) -c -o $@ $<
+	$(CXX) $(ALL_CXXFLAGS) $(SANITIZE_FLAGS) $(CXXFLAGS) -c -o $@ $<
 # what is called at each load and store of a kernel is optimized, whatever the kernels are
 $B/cudart_watched.o: tests/cpu/cudart.cpp $B/commands
 	$(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) -O2 -DSTANDIN_WATCH -c -o $@ $<
@@ -208,7 +208,7 @@ $B/tests/%.o: tests/%.c $B/commands
 $B/tests/%.o: tests/%.cu $B/commands
 	$(COMPILE_CU) -Itests -c -o $@ $<
 $B/tests/cpu/%.o: tests/cpu/%.cpp $B/commands
-	$(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) $(SANITIZE_FLAGS) -Itests -c -o $@ $<
+	$(CXX) $(ALL_CXXFLAGS) $(SANITIZE_FLAGS) $(CXXFLAGS) -Itests -c -o $@ $<
 $B/tests/cpu/selftest_watch.o: tests/cpu/selftest_watch.cpp $B/commands
 	$(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) -O1 -g $(WATCHED) -c -o $@ $<
 $B/tests/cpu/selftest_watch: $B/tests/cpu/selftest_watch.o $B/cudart_watched.o
