@@ -1473,7 +1473,8 @@ extern "C" {
  * can be tested with no kernel and no GPU. */
 typedef struct gpul__machine {
     int32_t device, sms;
-    int64_t shared_optin; /* most dynamic shared memory of a block, in bytes */
+    int64_t shared_optin;  /* most dynamic shared memory of a block, in bytes */
+    int64_t emulated_from; /* M N K from which float32 is emulated; 0: 2^30. Tests take smaller products. */
     /* gpul__find_tensor_cores's answers, where the matrix product is planned; else 0 */
     int32_t wgmma;       /* 1: its kernel for Hopper's tensor cores runs, */
     int32_t clusters[3]; /* in clusters of 2, 4 and 8 blocks, so many at a time */

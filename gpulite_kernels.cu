@@ -35,6 +35,13 @@
  */
 #include <cuda_runtime.h>
 
+/* On the CPU stand-in the compiler chooses what to inline in the prebuilt operations: where it is told, g++ takes half
+ * as long again. */
+#if defined(GPULITE_CPU_STANDIN) && !defined(GPULITE_ENGINES_ONLY)
+#undef __forceinline__
+#define __forceinline__ inline
+#endif
+
 /* The matrix product's path for Hopper takes types from cuda.h. The one function of the driver that it calls, to make a
  * tensor map, is found by the runtime. */
 #if !defined(GPULITE_CPU_STANDIN) && !defined(GPULITE_NO_HOPPER) && !defined(GPULITE_NO_MATMUL) &&                     \
@@ -8492,15 +8499,20 @@ struct gpul__tensor_factors {
     enum : int32_t { kCount = 16, kSpecial = 1 << 22, kNone = -(1 << 20) }; /* exponents: of infinities and NaN; of 0 */
     double value[kCount];
     int32_t exponent[kCount];
-    GPUL__UNWATCHED void set(int k, uint32_t x, gpul_dtype type) {
-        const bool wide = type == GPUL_F32;
-        const uint32_t bits = wide ? x >> 13 : x, places = type == GPUL_BF16 ? 7 : 10, /* of a significand */
-            most = type == GPUL_F16 ? 31 : 255, field = bits >> places & most;
-        value[k] = double(wide ? gpul__bits<float>(bits << 13)
-                               : gpul__gemm_widen(gpul__gemm_16{uint16_t(x)}, type == GPUL_BF16));
-        exponent[k] = field == most ? int32_t(kSpecial)
-                      : value[k] == 0 ? int32_t(kNone)
-                                      : int32_t(field ? field : 1) - int32_t(most / 2);
+    GPUL__UNWATCHED void set(const uint32_t (&x)[kCount], gpul_dtype type) {
+        const bool wide = type == GPUL_F32, half = type == GPUL_F16;
+        const int up = wide ? 0 : 16, down = half ? 3 : 0, most = half ? 31 : 255;
+        const uint32_t keep = wide ? ~uint32_t(8191) : half ? 0x8fffffffu : ~0u;
+        const float scale = half ? gpul__bits<float>(uint32_t(127 + 112) << 23) : 1.0f;
+        for (int k = 0; k < kCount; ++k) {
+            /* the bits of a float; of f16, of one that is 2^112 times smaller */
+            const uint32_t y = uint32_t(int32_t(x[k] << up) >> down) & keep;
+            const int32_t field = y >> 23 & 255;
+            value[k] = double(field == most ? gpul__bits<float>(y | 0x7f800000) : gpul__bits<float>(y) * scale);
+            exponent[k] = field == most ? int32_t(kSpecial)
+                          : y << 1 == 0 ? int32_t(kNone)
+                                        : (field ? field : 1) - most / 2;
+        }
     }
 };
 static inline double gpul__tensor_power(int32_t e) { return gpul__bits<double>(uint64_t(1023 + e) << 52); }
@@ -8699,13 +8711,15 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
             if (k >= kDeep / 2) return 0u;
             return gpul__bits<uint32_t>(gpul__gemm_round(gpul__bits<float>(p[0] | uint32_t(p[1]) << 16)));
         };
-        for (int k = 0; k < kDeep; ++k) {
-            const int there = at + (type != GPUL_F32 ? k : k * 2 % kDeep);
-            for (int i = 0; i < 2 * kDown; ++i)
-                to_x[i / 2][i % 2].set(k, element(from_a + i * 8 * of_a.outer + there * of_a.k, k), type);
-            for (int j = 0; j < 2 * kAcross; ++j)
-                to_y[j / 2][j % 2].set(k, element(from_b + (j / 2 * 8 + j % 2) * of_b.outer + there * of_b.k, k), type);
-        }
+        const auto set = [&](gpul__tensor_factors &to, const uint16_t *from, int of_k) {
+            uint32_t step[kDeep];
+            for (int k = 0; k < kDeep; ++k)
+                step[k] = element(from + (at + (type != GPUL_F32 ? k : k * 2 % kDeep)) * of_k, k);
+            to.set(step, type);
+        };
+        for (int i = 0; i < 2 * kDown; ++i) set(to_x[i / 2][i % 2], from_a + i * 8 * of_a.outer, of_a.k);
+        for (int j = 0; j < 2 * kAcross; ++j)
+            set(to_y[j / 2][j % 2], from_b + (j / 2 * 8 + j % 2) * of_b.outer, of_b.k);
     }
     template <typename X> static void round(X &) {}
     template <gpul_dtype kType> static void multiply_one(float (&c)[4], const X &a, const Y &b) {
@@ -9595,11 +9609,14 @@ static __device__ __forceinline__ void gpul__gemm_short_multiply(float (&sum)[4]
     const int g = lane / 4, t = lane % 4;
     for (int first = 0; first < steps; first += 16) {
         gpul__tensor_factors x[2], y;
-        for (int k = 0; k < 16; ++k) {
-            for (int i = 0; i < 2; ++i) x[i].set(k, a[(g + 8 * i) * pitch + first + k], kType);
-        }
+        const auto set = [first](gpul__tensor_factors &to, const uint16_t *row) {
+            uint32_t step[16];
+            for (int k = 0; k < 16; ++k) step[k] = row[first + k];
+            to.set(step, kType);
+        };
+        for (int i = 0; i < 2; ++i) set(x[i], a + (g + 8 * i) * pitch);
         for (int j = 0; j < 8 && j / 2 * 8 < cols; ++j) {
-            for (int k = 0; k < 16; ++k) y.set(k, b[(j / 2 * 8 + 2 * t + j % 2) * pitch + first + k], kType);
+            set(y, b + (j / 2 * 8 + 2 * t + j % 2) * pitch);
             for (int i = 0; i < 2; ++i) {
                 float &to = sum[j / 2][i * 2 + j % 2];
                 to = gpul__tensor_add(to, x[i], y);
@@ -9947,16 +9964,15 @@ struct gpul__gemm_thin_mma {
         memcpy(words[threadIdx.x] + 4, b, sizeof b);
         __syncwarp();
         gpul__tensor_factors x[2], y[2]; /* rows g and g + 8; columns 2 t and 2 t + 1 */
-        const auto set = [&](gpul__tensor_factors &to, uint32_t k, uint32_t row, uint32_t word) {
-            const uint32_t two = words[warp + row * 4 + k / 4][word];
-            to.set(int(k), two & 0xffff, kBf16 ? GPUL_BF16 : GPUL_F16);
-            to.set(int(k) + 1, two >> 16, kBf16 ? GPUL_BF16 : GPUL_F16);
+        const auto set = [&](gpul__tensor_factors &to, uint32_t row, uint32_t word, uint32_t next) {
+            uint32_t step[16];
+            for (uint32_t k = 0; k < 16; ++k)
+                step[k] = words[warp + row * 4 + k % 8 / 2][word + k / 8 * next] >> k % 2 * 16 & 0xffff;
+            to.set(step, kBf16 ? GPUL_BF16 : GPUL_F16);
         };
-        for (uint32_t k = 0; k < 16; k += 2) {
-            for (uint32_t i = 0; i < 2; ++i) {
-                set(x[i], k, g, i + k / 2 % 2 * 2);
-                set(y[i], k, 2 * t + i, 4 + k / 2 % 2);
-            }
+        for (uint32_t i = 0; i < 2; ++i) {
+            set(x[i], g, i, 2);
+            set(y[i], 2 * t + i, 4, 1);
         }
         for (int e = 0; e < 4; ++e) c[e] = gpul__tensor_add(c[e], x[e / 2], y[e % 2]);
         __syncwarp();
@@ -12005,10 +12021,11 @@ static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
 }
 
 /* Is it large enough that emulation, which packs two dimensions and saves with all three, is worth it? */
-static inline bool gpul__gemm_emulates(const gpul__gemm_problem *p) {
+static inline bool gpul__gemm_emulates(const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const double from = machine->emulated_from ? double(machine->emulated_from) : 1073741824; /* 2^30 */
     return p->math == GPUL_MATH_EMULATED && p->M >= 256 && p->N >= 256 &&
            p->K >= 256 && /* fault: matmul-emulated-short */
-           double(p->M) * double(p->N) * double(p->K) >= 1073741824;
+           double(p->M) * double(p->N) * double(p->K) >= from;
 }
 
 /* A stack as one product, of all rows: x W, where x has the shape (b, t, k); or as products of `few` > 1 rows, of which
@@ -12033,9 +12050,10 @@ static inline gpul__gemm_problem gpul__gemm_all_rows(const gpul__gemm_problem &p
 /* Is it? B is the same for all, and rows of A and of C are as far apart from one product to the next as within one. The
  * bits are those of each product alone: so few rows must not become many, and where the data decide how a product is
  * computed, each has its own. Returns 0; 1: it is one; or as many rows as are few. */
-static int32_t gpul__gemm_as_one(const gpul__gemm_problem *p, bool mma) {
+static int32_t gpul__gemm_as_one(const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const bool mma = machine->mma != 0;
     if (p->batch < 2 || p->b_batch != 0 || p->M < 1 || (p->bias && p->bias_m != 0)) return 0;
-    if (gpul__gemm_emulates(p) || double(p->M) * double(p->batch) >= double(INT32_MAX)) return 0;
+    if (gpul__gemm_emulates(p, machine) || double(p->M) * double(p->batch) >= double(INT32_MAX)) return 0;
     const gpul__gemm_problem all = gpul__gemm_all_rows(*p, 1);
     if (p->a_batch != p->M * all.a_row || p->c_batch != p->M * all.c_row) return 0;
     if (p->a_col == 1 ? all.a_row < p->K : all.a_row != 1 || p->a_col < all.M) return 0;
@@ -12547,7 +12565,7 @@ static inline bool gpul__tensor_straddles(const gpul__gemm_matrix &x, int64_t el
 }
 
 /* Splits are those of an H200, which has room for 66 clusters of two blocks, 30 of four, 15 of eight. */
-static const gpul__machine gpul__h200 = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}, 1, 1};
+static const gpul__machine gpul__h200 = {0, int32_t(gpul__gemm_sms), 0, 0, 1, {66, 30, 15}, 1, 1};
 /* Splits, a function of the shape alone and the same for C and C^T. Those to choose from are none, with any tile, and with
  * some tiles as many as fill the GPU, or a cluster. */
 static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
@@ -12814,7 +12832,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
     if (gpul__gemm_scales_only(p)) gpul__plain_plan(plan, p, alone, machine);
-    else if (emulates && gpul__gemm_emulates(alone)) gpul__emulated_plan(plan, p, machine);
+    else if (emulates && gpul__gemm_emulates(alone, machine)) gpul__emulated_plan(plan, p, machine);
     else if ((halves || rounds) && (tensor || machine->mma) && p->M > 0 && p->N > 0) {
         gpul__tensor_split(plan, alone, gpul__tensor_slice / gpul__bytes_of(p->dtype),
                            gpul__h200); /* fault: matmul-parts-by-machine */
@@ -12833,7 +12851,7 @@ static void gpul__make_gemm_plan(gpul__gemm_plan *plan, const gpul__gemm_problem
 }
 /* Of a stack: as one product, or, where copies of all rows would take more memory than a stack may, of each. */
 static void gpul__make_stack_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const int32_t as_one = gpul__gemm_as_one(p, machine->mma != 0);
+    const int32_t as_one = gpul__gemm_as_one(p, machine);
     if (as_one) {
         const gpul__gemm_problem all = gpul__gemm_all_rows(*p, as_one);
         gpul__make_gemm_plan(plan, &all, p, machine);

@@ -516,6 +516,8 @@ static CHECK_UNUSED int left_out(int64_t k) {
 extern "C" {
 #endif
 void check_sms(int32_t sms);
+/* And M N K from which emulation takes float32 products; 0: as ever. Small ones take a test no minutes. */
+void check_emulated_from(int64_t products);
 #ifdef __cplusplus
 }
 #endif

@@ -3,10 +3,23 @@
 #define GPULITE_IMPLEMENTATION
 #include "gpulite.h"
 
-void check_sms(int32_t sms); /* see check.h */
+/* see check.h */
+void check_sms(int32_t sms);
+void check_emulated_from(int64_t products);
+
+/* what is known about the first device */
+static gpul__machine *machine(void) {
+    gpul__device_state *state;
+    return gpul__device_find("tests", &state, 0) == GPUL_OK ? &state->machine : NULL;
+}
 void check_sms(int32_t sms) {
     static int32_t found;
-    int32_t *const counted = &gpul__shared.devices[0].machine.sms;
-    if (found == 0) found = *counted;
-    *counted = sms > 0 ? sms : found;
+    gpul__machine *const m = machine();
+    if (m == NULL) return;
+    if (found == 0) found = m->sms;
+    m->sms = sms > 0 ? sms : found;
+}
+void check_emulated_from(int64_t products) {
+    gpul__machine *const m = machine();
+    if (m != NULL) m->emulated_from = products;
 }

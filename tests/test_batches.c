@@ -527,9 +527,11 @@ static void test_one_for_all(void) {
     for (int k = 0; k < 180; k++) {
         const gpul_dtype t = types[k % 4];
         const int turned = k % 7 == 3;
-        const int64_t many = 2 + rng_below(k % 9 ? 20 : 300),
-                      M = 1 + rng_below(k / 4 % 5 > 1 ? 90 : k / 4 % 5 * 12 + 1), N = 1 + rng_below(k % 3 ? 90 : 10),
-                      K = 1 + rng_below(k / 8 % 3 ? 100 : 900);
+        const int64_t M = 1 + rng_below(k / 4 % 5 > 1 ? 90 : k / 4 % 5 * 12 + 1), N = 1 + rng_below(k % 3 ? 90 : 10),
+                      K = 1 + rng_below(k / 8 % 3 ? 100 : 900),
+                      many = 2 + rng_below(M * N * K > 400000 ? 5
+                                           : k % 9            ? 20
+                                                              : 300);
         const stack_case stack = {
             {turned ? 2 : 3, turned ? 3 : 2, 3}, {{many}, {many}, {many}}, turned ? N : M, turned ? M : N, K};
         const int64_t b_shape[1] = {stack.N}, b_strides[1] = {1 + k % 2};

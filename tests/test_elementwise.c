@@ -428,7 +428,8 @@ static int meet(const gpul__elementwise_problem *p, const int64_t *at, unsigned 
 static void test_plans(void) {
     long kinds[4] = {0, 0, 0, 0}, repeated = 0, large = 0, lanes = 0;
     unsigned char *const met = (unsigned char *)malloc(300000);
-    for (long k = 0; k < 60000; k++) {
+    const int few = left_out(1);
+    for (long k = 0; k < (few ? 12000 : 60000); k++) {
         gpul__elementwise_op op;
         gpul__elementwise_problem p, before, same;
         gpul__elementwise_plan plan, again;
@@ -574,8 +575,8 @@ static void test_plans(void) {
         if (check_failed > 20) break;
     }
     free(met);
-    CHECK(lanes > 100 && kinds[0] > 1000 && kinds[1] > 1000 && kinds[2] > 500 && kinds[3] > 100 && large > 500 &&
-          repeated > 100);
+    CHECK(few || (lanes > 100 && kinds[0] > 1000 && kinds[1] > 1000 && kinds[2] > 500 && kinds[3] > 100 &&
+                  large > 500 && repeated > 100));
 }
 
 /* An operation whose launches are counted */

@@ -227,7 +227,8 @@ static void test_model_sizes(void) {
 static void test_model_long(void) { /* more than 256 groups, and longer units */
     static const int64_t n = 9 * 8192 * 64 + 12345;
     gpul_array x = GPUL_ZERO, out = GPUL_ZERO;
-    double *host = (double *)malloc((size_t)n * 8), got = 0;
+    double *const host = left_out(1) ? NULL : (double *)malloc((size_t)n * 8), got = 0;
+    if (!host) return;
     for (int64_t i = 0; i < n; i++) host[i] = ldexp(rng_signed(), (int)rng_below(40) - 20);
     CHECK_OK(gpul_to_device(&x, host, GPUL_F64, gpul_1d(n), NULL));
     CHECK_OK(gpul_device_array(&out, GPUL_F64, gpul_0d(), NULL));
@@ -332,6 +333,7 @@ static void test_same_bits(void) {
         double from_c[5] = {0, 0, 0, 0, 0}, from_f[5] = {0, 0, 0, 0, 0}, alone = 0;
         gpul_stream s = NULL;
         box m;
+        if (left_out(k)) continue;
         box_2d(&m, t, rows, n, k % 3 ? LAY_C_PAD : LAY_C, k % 2, 0);
         for (int64_t i = 0; i < m.n; i++) box_put(&m, i, num_of(ldexp(rng_signed(), (int)rng_below(60) - 30)));
         box_upload(&m);
