@@ -35,8 +35,8 @@
  */
 #include <cuda_runtime.h>
 
-/* On the CPU stand-in the compiler chooses what to inline in the prebuilt operations: where it is told, g++ takes half
- * as long again. */
+/* On the CPU stand-in g++ chooses what to inline in the prebuilt operations, which takes it two thirds of the time.
+ * Operations of a program's own are not left to it: at -O2, g++ 12 breaks down on some. */
 #if defined(GPULITE_CPU_STANDIN) && !defined(GPULITE_ENGINES_ONLY)
 #undef __forceinline__
 #define __forceinline__ inline
@@ -8514,6 +8514,12 @@ struct gpul__tensor_factors {
                                         : (field ? field : 1) - most / 2;
         }
     }
+    /* element(k): the bits of factor k; it may read shared memory, and is watched */
+    template <typename Element> void fill(gpul_dtype type, const Element &element) {
+        uint32_t x[kCount];
+        for (int k = 0; k < kCount; ++k) x[k] = element(k);
+        set(x, type);
+    }
 };
 static inline double gpul__tensor_power(int32_t e) { return gpul__bits<double>(uint64_t(1023 + e) << 52); }
 /* sum + a[0] b[0] + .. + a[15] b[15]. Products are exact and not normalised. They and the sum are cut off 25 places below
@@ -8711,15 +8717,13 @@ struct gpul__gemm_halves : gpul__gemm_mma_sums<float, kTileM, kWarpM, kWarpN> {
             if (k >= kDeep / 2) return 0u;
             return gpul__bits<uint32_t>(gpul__gemm_round(gpul__bits<float>(p[0] | uint32_t(p[1]) << 16)));
         };
-        const auto set = [&](gpul__tensor_factors &to, const uint16_t *from, int of_k) {
-            uint32_t step[kDeep];
-            for (int k = 0; k < kDeep; ++k)
-                step[k] = element(from + (at + (type != GPUL_F32 ? k : k * 2 % kDeep)) * of_k, k);
-            to.set(step, type);
+        const auto fill = [&](gpul__tensor_factors &to, const uint16_t *from, int of_k) {
+            to.fill(type,
+                    [&](int k) { return element(from + (at + (type != GPUL_F32 ? k : k * 2 % kDeep)) * of_k, k); });
         };
-        for (int i = 0; i < 2 * kDown; ++i) set(to_x[i / 2][i % 2], from_a + i * 8 * of_a.outer, of_a.k);
+        for (int i = 0; i < 2 * kDown; ++i) fill(to_x[i / 2][i % 2], from_a + i * 8 * of_a.outer, of_a.k);
         for (int j = 0; j < 2 * kAcross; ++j)
-            set(to_y[j / 2][j % 2], from_b + (j / 2 * 8 + j % 2) * of_b.outer, of_b.k);
+            fill(to_y[j / 2][j % 2], from_b + (j / 2 * 8 + j % 2) * of_b.outer, of_b.k);
     }
     template <typename X> static void round(X &) {}
     template <gpul_dtype kType> static void multiply_one(float (&c)[4], const X &a, const Y &b) {
@@ -9609,14 +9613,12 @@ static __device__ __forceinline__ void gpul__gemm_short_multiply(float (&sum)[4]
     const int g = lane / 4, t = lane % 4;
     for (int first = 0; first < steps; first += 16) {
         gpul__tensor_factors x[2], y;
-        const auto set = [first](gpul__tensor_factors &to, const uint16_t *row) {
-            uint32_t step[16];
-            for (int k = 0; k < 16; ++k) step[k] = row[first + k];
-            to.set(step, kType);
+        const auto fill = [first](gpul__tensor_factors &to, const uint16_t *row) {
+            to.fill(kType, [=](int k) { return row[first + k]; });
         };
-        for (int i = 0; i < 2; ++i) set(x[i], a + (g + 8 * i) * pitch);
+        for (int i = 0; i < 2; ++i) fill(x[i], a + (g + 8 * i) * pitch);
         for (int j = 0; j < 8 && j / 2 * 8 < cols; ++j) {
-            set(y, b + (j / 2 * 8 + 2 * t + j % 2) * pitch);
+            fill(y, b + (j / 2 * 8 + 2 * t + j % 2) * pitch);
             for (int i = 0; i < 2; ++i) {
                 float &to = sum[j / 2][i * 2 + j % 2];
                 to = gpul__tensor_add(to, x[i], y);
@@ -9964,15 +9966,14 @@ struct gpul__gemm_thin_mma {
         memcpy(words[threadIdx.x] + 4, b, sizeof b);
         __syncwarp();
         gpul__tensor_factors x[2], y[2]; /* rows g and g + 8; columns 2 t and 2 t + 1 */
-        const auto set = [&](gpul__tensor_factors &to, uint32_t row, uint32_t word, uint32_t next) {
-            uint32_t step[16];
-            for (uint32_t k = 0; k < 16; ++k)
-                step[k] = words[warp + row * 4 + k % 8 / 2][word + k / 8 * next] >> k % 2 * 16 & 0xffff;
-            to.set(step, kBf16 ? GPUL_BF16 : GPUL_F16);
+        const auto fill = [=](gpul__tensor_factors &to, uint32_t row, uint32_t word, uint32_t next) {
+            to.fill(kBf16 ? GPUL_BF16 : GPUL_F16, [=](uint32_t k) {
+                return words[warp + row * 4 + k % 8 / 2][word + k / 8 * next] >> k % 2 * 16 & 0xffff;
+            });
         };
         for (uint32_t i = 0; i < 2; ++i) {
-            set(x[i], g, i, 2);
-            set(y[i], 2 * t + i, 4, 1);
+            fill(x[i], g, i, 2);
+            fill(y[i], 2 * t + i, 4, 1);
         }
         for (int e = 0; e < 4; ++e) c[e] = gpul__tensor_add(c[e], x[e / 2], y[e % 2]);
         __syncwarp();
