@@ -3514,7 +3514,8 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(uint32_t(plan->threads)),
                               size_t(plan->shared_bytes), stream, v);
 }
-template <typename Op> static constexpr gpul__reducer gpul__reducer_of(decltype(gpul__reducer::launch) launch) {
+template <typename Op>
+static constexpr gpul__reducer gpul__reducer_of(decltype(gpul__reducer::launch) launch, bool exact = false) {
     return gpul__reducer{launch,
                          int32_t(gpul__size_of<typename Op::X>::value),
                          int32_t(sizeof(typename Op::Acc)),
@@ -3524,7 +3525,7 @@ template <typename Op> static constexpr gpul__reducer gpul__reducer_of(decltype(
                          int32_t(Op::kTogether),
                          int32_t(gpul__short<Op>::value),
                          int32_t(Op::kOrdered),
-                         int32_t(Op::kExact),
+                         int32_t(exact || Op::kExact),
                          int32_t(gpul__operand<typename Op::X>::kSeveral),
                          int32_t(Op::kResultBytes)};
 }
@@ -4880,8 +4881,11 @@ template <int kMany> struct gpul__ufunc_loads {
  * where 16 bytes are two elements alone, four vectors. Blocks that are wholly inside skip the checks for the array's
  * ends. */
 #define GPUL__UFUNC_VECTORS(value_bytes) ((value_bytes) == 8 ? 4 : 2)
+/* Blocks of a multiprocessor that the kernel asks for: as many as there are registers for */
+#define GPUL__UFUNC_RESIDENT(value_bytes)                                                                              \
+    ((value_bytes) == 8 ? 4 : GPUL__ELEMENTWISE_RESIDENT < 6 ? GPUL__ELEMENTWISE_RESIDENT : 6)
 template <typename W, bool kFunction>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, GPUL__UFUNC_RESIDENT(sizeof(W)))
     gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
     constexpr int kStep = GPUL__UFUNC_STEP(Word), kMany = GPUL__UFUNC_VECTORS(sizeof(Word));
@@ -5385,10 +5389,13 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     if (reducer->ordered && n <= plan->tile_rows * row) /* one warp tile: no more rows than all lanes need */
         plan->tile_rows = n > row ? gpul_ceil_div(n, row) : 1;
     const int64_t lane = reducer->ordered ? plan->tile_rows * vector : vector; /* from one lane to the next */
-    plan->block_tiles = n == 0 ? 1 : int32_t(gpul_ceil_div(n, gpul__warps * plan->tile_rows * row));
-    plan->warp_tiles =
-        plan->block_tiles > 1 ? gpul__warps * plan->block_tiles : int32_t(gpul_ceil_div(n, plan->tile_rows * row));
-    plan->row_step = plan->block_tiles > 1 && !reducer->ordered ? gpul__warps : 1; /* fault: ordered-row-step */
+    const auto divide = [&] {
+        plan->block_tiles = n == 0 ? 1 : int32_t(gpul_ceil_div(n, gpul__warps * plan->tile_rows * row));
+        plan->warp_tiles =
+            plan->block_tiles > 1 ? gpul__warps * plan->block_tiles : int32_t(gpul_ceil_div(n, plan->tile_rows * row));
+        plan->row_step = plan->block_tiles > 1 && !reducer->ordered ? gpul__warps : 1; /* fault: ordered-row-step */
+    };
+    divide();
     plan->threads = GPUL__REDUCE_THREADS;
     plan->outputs_at_once = 1;
     plan->splits = 1;
@@ -5398,11 +5405,15 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     if (columns && !gpul__few_columns(plan, p, reducer->element_bytes, sms, lane)) { /* fault: reduce-few-columns */
         gpul__plan_columns(plan, p, reducer, machine, lane);
     } else {
-        if (reducer->exact && plan->block_tiles == 1 && outputs <= sms) {      /* all warps have rows */
-            plan->tile_rows = gpul_ceil_div(n > 0 ? n : 1, gpul__warps * row); /* fault: reduce-exact-rows */
-            plan->warp_tiles = int32_t(gpul_ceil_div(n, plan->tile_rows * row));
-        }
         plan->dense = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1);
+        /* Where any tree does, all warps have rows; and outputs of several block tiles have as many as run at a time. */
+        if (reducer->exact &&
+            (plan->block_tiles == 1 ? outputs <= sms && reducer->element_bytes == 1 : plan->dense != 0)) {
+            const int64_t tiles = plan->block_tiles == 1 || outputs >= 3 * sms ? 1 : 3 * sms / outputs,
+                          rows = gpul_ceil_div(n > 0 ? n : 1, gpul__warps * row * tiles); /* fault: reduce-exact-rows */
+            plan->tile_rows = rows > 4096 ? 4096 : rows < 8 && plan->block_tiles > 1 ? 8 : rows;
+            divide();
+        }
         plan->y_vector = !p->y || ((n <= 1 || p->y_stride == 1) && uintptr_t(p->y) % 16 == 0);
         plan->vector = plan->dense && uintptr_t(p->x) % 16 == 0 &&
                        gpul__multiples(p->outer_ndim, p->outer_shape, p->x_outer, vector);
@@ -5896,15 +5907,26 @@ template <> __device__ __forceinline__ double gpul__largest_value<double>() {
     return gpul__bits<double>(0x7ff0000000000000ull);
 }
 
+/* The lesser, -0 below +0, or NaN: any tree gives the same (of NaN, one bit pattern is stored). */
+template <typename V> static __device__ __forceinline__ V gpul__lesser(V a, V b) {
+    typedef typename gpul__mirror_of<V>::Bits Bits;
+    const bool first = a < b || gpul__is_nan(a); /* fault: min-loses-nan */
+    const bool zeros = std::is_floating_point<V>::value && a == b; /* fault: min-zeros */
+    return zeros ? gpul__bits<V>(Bits(gpul__bits<Bits>(a) | gpul__bits<Bits>(b))) : first ? a : b;
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+static __device__ __forceinline__ float gpul__lesser(float a, float b) {
+    float lesser;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(lesser) : "f"(a), "f"(b));
+    return lesser;
+}
+#endif
 template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typename gpul__value_of<T>::type> {
     typedef typename gpul__value_of<T>::type V;
     gpul__mirror<V> mirror;
     void set(bool, int32_t mirrored) { mirror.set(mirrored != 0); }
     __device__ __forceinline__ V identity() const { return gpul__largest_value<V>(); }
-    __device__ __forceinline__ V combine(V a, V b) const {
-        const bool first = a < b || gpul__is_nan(a); /* fault: min-loses-nan */
-        return first ? a : b;                        /* of equals the second: +0 and -0 by position */
-    }
+    __device__ __forceinline__ V combine(V a, V b) const { return gpul__lesser(a, b); }
     __device__ __forceinline__ V one(V acc, T x, gpul__none, int) const { return combine(acc, mirror(V(x))); }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, V a, int64_t) const {
         gpul__store(out, i, dtype, mirror(a));
@@ -6035,12 +6057,13 @@ static int32_t gpul__gemv_launch(const gpul__reduce_problem *problem, const gpul
 
 extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype) {
 #ifndef GPULITE_NO_REDUCE
-#define GPUL__FIRST(Op, kind) gpul__reducer_of<Op>(gpul__reduce_launch_as<Op, false, kind>)
-#define GPUL__SECOND(Op, kind) gpul__reducer_of<Op>(gpul__reduce_launch_as<Op, true, kind>)
-#define GPUL__BOTH(Op, kind) GPUL__FIRST(Op, kind), GPUL__SECOND(Op, kind)
-#define GPUL__TYPES(Op4, Op8, Op1, kind)                                                                               \
-    GPUL__FIRST(Op4, kind), GPUL__FIRST(Op8, kind), GPUL__SECOND(Op4, kind), GPUL__SECOND(Op8, kind),                  \
-        GPUL__FIRST(Op1, kind)
+/* exact: any tree gives the same bits; floats, integers: of these types */
+#define GPUL__FIRST(Op, kind, exact) gpul__reducer_of<Op>(gpul__reduce_launch_as<Op, false, kind>, exact)
+#define GPUL__SECOND(Op, kind, exact) gpul__reducer_of<Op>(gpul__reduce_launch_as<Op, true, kind>, exact)
+#define GPUL__BOTH(Op, kind, exact) GPUL__FIRST(Op, kind, exact), GPUL__SECOND(Op, kind, exact)
+#define GPUL__TYPES(Op4, Op8, Op1, kind, floats, integers)                                                             \
+    GPUL__FIRST(Op4, kind, floats), GPUL__FIRST(Op8, kind, floats), GPUL__SECOND(Op4, kind, integers),                 \
+        GPUL__SECOND(Op8, kind, integers), GPUL__FIRST(Op1, kind, true)
     typedef gpul__pair<gpul__sum<float>, gpul__sum<int32_t>> Sum4;
     typedef gpul__pair<gpul__sum<double>, gpul__sum<int64_t>> Sum8;
     typedef gpul__pair<gpul__sum<gpul_f16>, gpul__sum<gpul_bf16>> Sum2;
@@ -6060,19 +6083,19 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
     };
     static const gpul__reducer table[int(GPUL__DOT) - int(GPUL_SUM) + 1][GPUL_BF16] = {
         /* f32, f64, i32, i64, u8, f16, bf16 */
-        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, kPlain), GPUL__BOTH(Sum2, kPlain)},
-        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__product)},
-        {GPUL__TYPES(Min4, Min8, Min1, 0), GPUL__BOTH(Min2, 0)},
-        {GPUL__TYPES(Min4, Min8, Min1, 1), GPUL__BOTH(Min2, 1)},
-        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__magnitude)},
-        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__square)},
-        {GPUL__FIRST(Sum4, kMean), GPUL__FIRST(Sum8, kMean), GPUL__SECOND(Sum4, kMean), GPUL__FIRST(Sum8, kInt64),
-         GPUL__FIRST(gpul__bytes, kMean), GPUL__BOTH(Sum2, kMean)},
-        {GPUL__TYPES(Var4, Var8, gpul__bytes, gpul__variance)},
-        {GPUL__TYPES(Arg4, Arg8, Arg1, 0)},
-        {GPUL__TYPES(Arg4, Arg8, Arg1, 1)},
-        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__nonzero)},
-        {GPUL__FIRST(gpul__dot<float>, 0), GPUL__FIRST(gpul__dot<double>, 0)}};
+        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, kPlain, false, true), GPUL__BOTH(Sum2, kPlain, false)},
+        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__product, false, true)},
+        {GPUL__TYPES(Min4, Min8, Min1, 0, true, true), GPUL__BOTH(Min2, 0, true)},
+        {GPUL__TYPES(Min4, Min8, Min1, 1, true, true), GPUL__BOTH(Min2, 1, true)},
+        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__magnitude, false, true)},
+        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__square, false, true)},
+        {GPUL__FIRST(Sum4, kMean, false), GPUL__FIRST(Sum8, kMean, false), GPUL__SECOND(Sum4, kMean, true),
+         GPUL__FIRST(Sum8, kInt64, false), GPUL__FIRST(gpul__bytes, kMean, true), GPUL__BOTH(Sum2, kMean, false)},
+        {GPUL__TYPES(Var4, Var8, gpul__bytes, gpul__variance, false, false)},
+        {GPUL__TYPES(Arg4, Arg8, Arg1, 0, true, true)},
+        {GPUL__TYPES(Arg4, Arg8, Arg1, 1, true, true)},
+        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__nonzero, true, true)},
+        {GPUL__FIRST(gpul__dot<float>, 0, false), GPUL__FIRST(gpul__dot<double>, 0, false)}};
     if (op >= GPUL_SUM && op <= GPUL__DOT && dtype >= GPUL_F32 && dtype <= GPUL_BF16)
         return table[op - GPUL_SUM][dtype - GPUL_F32].launch ? &table[op - GPUL_SUM][dtype - GPUL_F32] : 0;
 #endif
