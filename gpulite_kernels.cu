@@ -2075,6 +2075,13 @@ static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &o
     return acc;
 }
 
+/* The same over all lanes, unrolled: each tile ends with it, and nothing else goes on in the warp meanwhile. */
+template <typename Op>
+static __device__ __forceinline__ typename Op::Acc gpul__reduce_all_lanes(const Op &op, typename Op::Acc acc) {
+    GPUL__UNROLL_FOR (int d = 1; d < 32; d *= 2) acc = op.combine(acc, gpul__shuffle(acc, d, true));
+    return acc;
+}
+
 /* A thread arrives. True if it is the last of so many; the counter is then zero again, for the next kernel. */
 static __device__ __forceinline__ bool gpul__arrive(uint32_t *counter, uint32_t threads) {
 #ifdef __CUDA_ARCH__
@@ -2710,7 +2717,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     gpul__reduce_tile<kDense, kGathered>(Copies(), v, op, acc, from, span);
     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
         result[o] =
-            gpul__reduce_warp(op, first < span.length ? op.finish(acc.lane[o], span.begin, first) : op.identity(), 32);
+            gpul__reduce_all_lanes(op, first < span.length ? op.finish(acc.lane[o], span.begin, first) : op.identity());
 }
 
 /* A group of 1 << plan.warps_log2 warps has the warp tiles of kO neighbouring outputs. plan.splits blocks share the
@@ -5374,6 +5381,15 @@ static bool gpul__few_columns(const gpul__reduce_plan *plan, const gpul__reduce_
            gpul__reach(p->outer_shape, p->x_outer, p->outer_ndim) + p->n * p->x_reduce[0] <= most;
 }
 
+/* How many warps have an output of an operation that any tree does; 0: as many as of any other. A tile costs a warp time
+ * of its own, so there are as few as fill `blocks` blocks, which run at a time. */
+static int64_t gpul__exact_warps(const gpul__reduce_plan *plan, int64_t outputs, int64_t blocks,
+                                 int32_t element_bytes) {
+    if (plan->block_tiles > 1) return gpul__warps * (outputs < blocks ? blocks / outputs : 1);
+    if (outputs >= blocks && plan->warp_tiles > 2) return 2;
+    return element_bytes == 1 && 3 * outputs <= blocks ? gpul__warps : 0;
+}
+
 /* First the tree, which depends on n and the size of an element alone; but operations that give the same bits by any
  * tree have none to keep to. Then the kernel:
  *     columns   outputs lie closer to each other than an output's elements do, and are not few
@@ -5406,12 +5422,12 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         gpul__plan_columns(plan, p, reducer, machine, lane);
     } else {
         plan->dense = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1);
-        /* Where any tree does, all warps have rows; and outputs of several block tiles have as many as run at a time. */
-        if (reducer->exact &&
-            (plan->block_tiles == 1 ? outputs <= sms && reducer->element_bytes == 1 : plan->dense != 0)) {
-            const int64_t tiles = plan->block_tiles == 1 || outputs >= 3 * sms ? 1 : 3 * sms / outputs,
-                          rows = gpul_ceil_div(n > 0 ? n : 1, gpul__warps * row * tiles); /* fault: reduce-exact-rows */
-            plan->tile_rows = rows > 4096 ? 4096 : rows < 8 && plan->block_tiles > 1 ? 8 : rows;
+        if (reducer->exact) { /* any tree will do */
+            const int64_t warps = gpul__exact_warps(plan, outputs, 3 * sms, reducer->element_bytes),
+                          rows =
+                              warps > 0 ? gpul_ceil_div(n > 0 ? n : 1, warps * row) : 0, /* fault: reduce-exact-rows */
+                least = plan->block_tiles == 1 && outputs < 3 * sms ? 1 : 8;
+            if (rows > 0) plan->tile_rows = rows > 4096 ? 4096 : rows < least ? least : rows;
             divide();
         }
         plan->y_vector = !p->y || ((n <= 1 || p->y_stride == 1) && uintptr_t(p->y) % 16 == 0);
@@ -5910,7 +5926,7 @@ template <> __device__ __forceinline__ double gpul__largest_value<double>() {
 /* The lesser, -0 below +0, or NaN: any tree gives the same (of NaN, one bit pattern is stored). */
 template <typename V> static __device__ __forceinline__ V gpul__lesser(V a, V b) {
     typedef typename gpul__mirror_of<V>::Bits Bits;
-    const bool first = a < b || gpul__is_nan(a); /* fault: min-loses-nan */
+    const bool first = a < b || gpul__is_nan(a);                   /* fault: min-loses-nan */
     const bool zeros = std::is_floating_point<V>::value && a == b; /* fault: min-zeros */
     return zeros ? gpul__bits<V>(Bits(gpul__bits<Bits>(a) | gpul__bits<Bits>(b))) : first ? a : b;
 }

@@ -83,7 +83,7 @@ static num expected(int op, gpul_dtype t, gpul_dtype out, const num *v, int64_t 
             if ((op == GPUL_MIN || op == GPUL_MAX) && is_float(t) && x[i] == 0 && x[best] == 0) {
                 if (!signbit(x[i]) == !least) best = i;
             } else if (!is_float(t) ? (least ? v[i].i < v[best].i : v[i].i > v[best].i)
-                             : x[best] == x[best] && (x[i] != x[i] || (least ? x[i] < x[best] : x[i] > x[best])))
+                                    : x[best] == x[best] && (x[i] != x[i] || (least ? x[i] < x[best] : x[i] > x[best])))
                 best = i;
         }
         r = op == GPUL_MIN || op == GPUL_MAX ? v[best] : num_of_int(best);
@@ -1490,12 +1490,13 @@ static void test_plans(void) {
         /* the tree */
         unit = plan.tile_rows * 32 * vector;
         rows = tree_rows(p.n, vector); /* but where the tree does not matter, a row to each warp, and so on */
-        if (r->exact && size == 1 && p.n <= 8 * 256 * vector && plan.kernel != GPUL__REDUCE_COLUMNS && p.outputs <= machine.sms)
-            rows = p.n > 0 ? (p.n + 256 * vector - 1) / (256 * vector) : 1;
-        if (r->exact && p.n > 8 * 256 * vector && plan.kernel == GPUL__REDUCE_ROWS && p.x_reduce[0] == 1) {
-            const int64_t tiles = p.outputs < 3 * machine.sms ? 3 * machine.sms / p.outputs : 1;
-            rows = (p.n + 256 * vector * tiles - 1) / (256 * vector * tiles); /* blocks that run at a time */
-            if (rows < 8) rows = 8;
+        if (r->exact && plan.kernel != GPUL__REDUCE_COLUMNS) {
+            const int64_t all = (p.n + 32 * vector - 1) / (32 * vector), blocks = 3 * machine.sms;
+            const int64_t tiles = p.outputs < blocks ? blocks / p.outputs : 1; /* blocks that run at a time */
+            if (all > 8 * rows) rows = (all + 8 * tiles - 1) / (8 * tiles);
+            else if (p.outputs >= blocks && all > 2 * rows) rows = (all + 1) / 2;
+            else if (size == 1 && p.outputs <= machine.sms) rows = all > 8 ? (all + 7) / 8 : 1;
+            if (rows < 8 && (all > 64 || p.outputs >= blocks)) rows = 8;
         }
         if (r->exact && rows > 4096) { /* a lane has 65536 bytes at most, whose squares add up in 32 bits */
             rows = 4096;
