@@ -5381,13 +5381,22 @@ static bool gpul__few_columns(const gpul__reduce_plan *plan, const gpul__reduce_
            gpul__reach(p->outer_shape, p->x_outer, p->outer_ndim) + p->n * p->x_reduce[0] <= most;
 }
 
-/* How many warps have an output of an operation that any tree does; 0: as many as of any other. A tile costs a warp time
- * of its own, so there are as few as fill `blocks` blocks, which run at a time. */
-static int64_t gpul__exact_warps(const gpul__reduce_plan *plan, int64_t outputs, int64_t blocks,
-                                 int32_t element_bytes) {
-    if (plan->block_tiles > 1) return gpul__warps * (outputs < blocks ? blocks / outputs : 1);
-    if (outputs >= blocks && plan->warp_tiles > 2) return 2;
-    return element_bytes == 1 && 3 * outputs <= blocks ? gpul__warps : 0;
+/* Rows of a warp tile of an operation that any tree does. A tile costs a warp time of its own, so there are as few as
+ * keep `blocks` blocks busy, which run at a time; but more than 256 rows would be hard to share out evenly. Short rows of
+ * many outputs have two warps each, and of a few outputs of bytes all eight. */
+static int64_t gpul__exact_rows(const gpul__reduce_plan *plan, const gpul__reduce_problem *p, int32_t element_bytes,
+                                int64_t blocks) {
+    constexpr int64_t kMost = 256;
+    const int64_t all = p->n > 0 ? gpul_ceil_div(p->n, 512 / element_bytes) : 1, outputs = p->outputs;
+    if (plan->block_tiles > 1 && plan->dense) {
+        const int64_t tiles = outputs < blocks ? blocks / outputs : 1,
+                      rows = gpul_ceil_div(all, gpul__warps * tiles), /* fault: reduce-exact-rows */
+            some = rows < kMost ? rows : kMost;
+        return some > plan->tile_rows ? some : plan->tile_rows;
+    }
+    if (plan->block_tiles == 1 && plan->warp_tiles > 2 && outputs >= 2 * blocks) return gpul_ceil_div(all, 2);
+    if (plan->block_tiles == 1 && element_bytes == 1 && 3 * outputs <= blocks) return gpul_ceil_div(all, gpul__warps);
+    return plan->tile_rows;
 }
 
 /* First the tree, which depends on n and the size of an element alone; but operations that give the same bits by any
@@ -5422,12 +5431,8 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         gpul__plan_columns(plan, p, reducer, machine, lane);
     } else {
         plan->dense = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1);
-        if (reducer->exact) { /* any tree will do */
-            const int64_t warps = gpul__exact_warps(plan, outputs, 3 * sms, reducer->element_bytes),
-                          rows =
-                              warps > 0 ? gpul_ceil_div(n > 0 ? n : 1, warps * row) : 0, /* fault: reduce-exact-rows */
-                least = plan->block_tiles == 1 && outputs < 3 * sms ? 1 : 8;
-            if (rows > 0) plan->tile_rows = rows > 4096 ? 4096 : rows < least ? least : rows;
+        if (reducer->exact) {
+            plan->tile_rows = gpul__exact_rows(plan, p, reducer->element_bytes, 3 * sms);
             divide();
         }
         plan->y_vector = !p->y || ((n <= 1 || p->y_stride == 1) && uintptr_t(p->y) % 16 == 0);

@@ -1491,12 +1491,14 @@ static void test_plans(void) {
         unit = plan.tile_rows * 32 * vector;
         rows = tree_rows(p.n, vector); /* but where the tree does not matter, a row to each warp, and so on */
         if (r->exact && plan.kernel != GPUL__REDUCE_COLUMNS) {
-            const int64_t all = (p.n + 32 * vector - 1) / (32 * vector), blocks = 3 * machine.sms;
+            const int64_t all = (p.n + 32 * vector - 1) / (32 * vector), blocks = 3 * machine.sms, tree = rows;
             const int64_t tiles = p.outputs < blocks ? blocks / p.outputs : 1; /* blocks that run at a time */
-            if (all > 8 * rows) rows = (all + 8 * tiles - 1) / (8 * tiles);
-            else if (p.outputs >= blocks && all > 2 * rows) rows = (all + 1) / 2;
-            else if (size == 1 && p.outputs <= machine.sms) rows = all > 8 ? (all + 7) / 8 : 1;
-            if (rows < 8 && (all > 64 || p.outputs >= blocks)) rows = 8;
+            if (all > 8 * rows && (p.x_reduce[0] == 1 || p.n <= 1)) {
+                rows = (all + 8 * tiles - 1) / (8 * tiles);
+                if (rows > 256) rows = 256;
+                if (rows < tree) rows = tree;
+            } else if (all <= 8 * rows && p.outputs >= 2 * blocks && all > 2 * rows) rows = (all + 1) / 2;
+            else if (all <= 8 * rows && size == 1 && p.outputs <= machine.sms) rows = all > 8 ? (all + 7) / 8 : 1;
         }
         if (r->exact && rows > 4096) { /* a lane has 65536 bytes at most, whose squares add up in 32 bits */
             rows = 4096;
