@@ -5382,8 +5382,8 @@ static bool gpul__few_columns(const gpul__reduce_plan *plan, const gpul__reduce_
 }
 
 /* Rows of a warp tile of an operation that any tree does. A tile costs a warp time of its own, so there are as few as
- * keep `blocks` blocks busy, which run at a time; but more than 256 rows would be hard to share out evenly. Short rows of
- * many outputs have two warps each, and of a few outputs of bytes all eight. */
+ * keep `blocks` blocks busy, which run at a time; but more than 256 rows would be hard to share out evenly. Of many
+ * outputs with short rows, each has two warps if elements are copied to shared memory; of a few outputs of bytes, eight. */
 static int64_t gpul__exact_rows(const gpul__reduce_plan *plan, const gpul__reduce_problem *p, int32_t element_bytes,
                                 int64_t blocks) {
     constexpr int64_t kMost = 256;
@@ -5394,7 +5394,8 @@ static int64_t gpul__exact_rows(const gpul__reduce_plan *plan, const gpul__reduc
             some = rows < kMost ? rows : kMost;
         return some > plan->tile_rows ? some : plan->tile_rows;
     }
-    if (plan->block_tiles == 1 && plan->warp_tiles > 2 && outputs >= 2 * blocks) return gpul_ceil_div(all, 2);
+    if (plan->block_tiles == 1 && plan->warp_tiles > 2 && outputs >= 2 * blocks && element_bytes >= 4)
+        return gpul_ceil_div(all, 2);
     if (plan->block_tiles == 1 && element_bytes == 1 && 3 * outputs <= blocks) return gpul_ceil_div(all, gpul__warps);
     return plan->tile_rows;
 }

@@ -1497,7 +1497,7 @@ static void test_plans(void) {
                 rows = (all + 8 * tiles - 1) / (8 * tiles);
                 if (rows > 256) rows = 256;
                 if (rows < tree) rows = tree;
-            } else if (all <= 8 * rows && p.outputs >= 2 * blocks && all > 2 * rows) rows = (all + 1) / 2;
+            } else if (size >= 4 && all <= 8 * rows && p.outputs >= 2 * blocks && all > 2 * rows) rows = (all + 1) / 2;
             else if (all <= 8 * rows && size == 1 && p.outputs <= machine.sms) rows = all > 8 ? (all + 7) / 8 : 1;
         }
         if (r->exact && rows > 4096) { /* a lane has 65536 bytes at most, whose squares add up in 32 bits */
