@@ -981,9 +981,9 @@ enum {
  * each about its own mean, and takes exact differences of integers: never negative, with a relative error of n 2^-50 at
  * most (of u8 2^-51), whichever element comes first; of f64 elements 1e307 or more apart it may be NaN where it is
  * infinite. min and max propagate NaN, and -0 is less than 0; argmin and argmax return the first index (row-major over
- * all axes) and take NaN for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0, prod 1, mean and var NaN; min, max, argmin and
- * argmax refuse (SHAPE). NaN results are always the same quiet NaN. Errors: also ARGUMENT (op, axis), CUDA (an output of
- * more than 2^45 elements, which are broadcast). */
+ * all axes) and take NaN for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0, prod 1, mean and var
+ * NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN. Errors: also ARGUMENT
+ * (op, axis), CUDA (an output of more than 2^45 elements, which are broadcast). */
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream);
 
 /* The dtype of a result: sum, prod, abs-sum, sum-sq: x's for floats, i64 for integers; min, max: x's; mean, var: x's

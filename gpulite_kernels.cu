@@ -1717,7 +1717,7 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     static constexpr int kTogether = 1;          /* rows: outputs of a warp at once, to read y once for all */
     static constexpr int kRowsOnly = 0;          /* has the rows kernel alone */
     static constexpr int kOrdered = 0;           /* combine is not commutative */
-    static constexpr int kExact = 0;             /* any tree gives the same bits */
+    static constexpr int kExact = 0;             /* any tree gives the same bits, and tiles begin at aligned vectors */
     static constexpr int kOneByOne = 1;          /* fold() of part of a vector costs little more than of a whole one */
     static constexpr int kResultBytes = 0;       /* bytes of a result that is a struct */
     static constexpr int kFoldBytes = sizeof(A); /* by which gpul__choose_columns estimates what a fold takes */
@@ -5387,7 +5387,8 @@ static bool gpul__few_columns(const gpul__reduce_plan *plan, const gpul__reduce_
 static int64_t gpul__exact_rows(const gpul__reduce_plan *plan, const gpul__reduce_problem *p, int32_t element_bytes,
                                 int64_t blocks) {
     constexpr int64_t kMost = 256;
-    const int64_t all = p->n > 0 ? gpul_ceil_div(p->n, 512 / element_bytes) : 1, outputs = p->outputs;
+    const int64_t all = p->n > 0 ? gpul_ceil_div(p->n, 512 / element_bytes) : 1,
+                  outputs = p->outputs > 0 ? p->outputs : 1;
     if (plan->block_tiles > 1 && plan->dense) {
         const int64_t tiles = outputs < blocks ? blocks / outputs : 1,
                       rows = gpul_ceil_div(all, gpul__warps * tiles), /* fault: reduce-exact-rows */
