@@ -5382,22 +5382,23 @@ static bool gpul__few_columns(const gpul__reduce_plan *plan, const gpul__reduce_
 }
 
 /* Rows of a warp tile of an operation that any tree does. A tile costs a warp time of its own, so there are as few as
- * keep `blocks` blocks busy, which run at a time; but more than 256 rows would be hard to share out evenly. Of many
- * outputs with short rows, each has two warps if elements are copied to shared memory; of a few outputs of bytes, eight. */
+ * keep `blocks` blocks busy, which run at a time; but more than 256 rows would be hard to share out evenly. Gathered
+ * elements, which take longer than that, have the tree's. Of many outputs with short rows, each has two warps if elements
+ * are copied to shared memory; of a few outputs of bytes, eight. */
 static int64_t gpul__exact_rows(const gpul__reduce_plan *plan, const gpul__reduce_problem *p, int32_t element_bytes,
                                 int64_t blocks) {
     constexpr int64_t kMost = 256;
     const int64_t all = p->n > 0 ? gpul_ceil_div(p->n, 512 / element_bytes) : 1,
                   outputs = p->outputs > 0 ? p->outputs : 1;
-    if (plan->block_tiles > 1 && plan->dense) {
+    if (plan->block_tiles > 1) {
         const int64_t tiles = outputs < blocks ? blocks / outputs : 1,
                       rows = gpul_ceil_div(all, gpul__warps * tiles), /* fault: reduce-exact-rows */
-            some = rows < kMost ? rows : kMost;
-        return some > plan->tile_rows ? some : plan->tile_rows;
+            some = rows < kMost ? rows : kMost;                       /* fault: reduce-exact-most */
+        return plan->dense && some > plan->tile_rows ? some : plan->tile_rows;
     }
-    if (plan->block_tiles == 1 && plan->warp_tiles > 2 && outputs >= 2 * blocks && element_bytes >= 4)
+    if (plan->warp_tiles > 2 && outputs >= 2 * blocks && element_bytes >= 4) /* fault: reduce-exact-two */
         return gpul_ceil_div(all, 2);
-    if (plan->block_tiles == 1 && element_bytes == 1 && 3 * outputs <= blocks) return gpul_ceil_div(all, gpul__warps);
+    if (element_bytes == 1 && 3 * outputs <= blocks) return gpul_ceil_div(all, gpul__warps);
     return plan->tile_rows;
 }
 
@@ -6107,7 +6108,7 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
     static const gpul__reducer table[int(GPUL__DOT) - int(GPUL_SUM) + 1][GPUL_BF16] = {
         /* f32, f64, i32, i64, u8, f16, bf16 */
         {GPUL__TYPES(Sum4, Sum8, gpul__bytes, kPlain, false, true), GPUL__BOTH(Sum2, kPlain, false)},
-        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__product, false, true)},
+        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__product, false, true)}, /* fault: reduce-exact-floats */
         {GPUL__TYPES(Min4, Min8, Min1, 0, true, true), GPUL__BOTH(Min2, 0, true)},
         {GPUL__TYPES(Min4, Min8, Min1, 1, true, true), GPUL__BOTH(Min2, 1, true)},
         {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__magnitude, false, true)},
