@@ -1116,9 +1116,9 @@ typedef struct gpul_gemm_options {
  * as published of Ampere. The bits are those of all GPUs of one generation, whatever the build, and the stand-in's are
  * Hopper's. Without tensor cores they are gpul_gemm's of the rounded matrices, and the same everywhere.
  *
- * EMULATED: gpul_gemm's bound, for all values that float32 has. With M, N and K from 256 on and M N K from 2^30 on,
- * elements are split into two of 11 bits, of which three products are added up; but not on GPUs whose f64 takes more
- * than four times as long as f32, where f32 itself is faster. The GPU finds out which type they are of:
+ * EMULATED: gpul_gemm's bound, for all values that float32 has. Where M N K is at least 160 (M + N) K + 2^28 (squares
+ * from 772 on), elements are split into two of 11 bits, of which three products are added up; but not on GPUs whose f64
+ * takes more than four times as long as f32, where f32 itself is faster. The GPU finds out which type they are of:
  * - float16, if no row of A and no column of B, zeros aside, spans more than a factor of 2^29. The range of the whole
  *   does not matter. Where K is large, a few binades more are good, in A and B together log2(K) - 4, and 8 at most;
  * - TF32, which takes twice as long, if the widest of either do not span more than 2^214 together, and none 2^159;
@@ -1131,7 +1131,7 @@ typedef struct gpul_gemm_options {
  * dense along K, rows of A and columns of B filled up to multiples of 64 elements; and 128 KB a multiprocessor where
  * parts are longer than 4096. Without tensor cores such copies of both, and what gpul_gemm takes.
  * EMULATED: A and B twice, filled up like that, and at most 9 MB for parts of K, or what gpul_gemm takes, if that is
- * more; 8 bytes for each row of A and column of B. The products of a stack go one after the other.
+ * more; 9 bytes for each row of A and column of B. The products of a stack go one after the other.
  *
  * C = act(alpha A B + beta C + bias): bias has an element for each column of C, any stride, and C's dtype, or f32 where
  * that has 16 bits. It is added, with rounding, in the type that is computed in, the activation is taken in that type,
@@ -1474,7 +1474,7 @@ extern "C" {
 typedef struct gpul__machine {
     int32_t device, sms;
     int64_t shared_optin;  /* most dynamic shared memory of a block, in bytes */
-    int64_t emulated_from; /* M N K from which float32 is emulated; 0: 2^30. Tests take smaller products. */
+    int64_t emulated_from; /* M N K from which float32 is emulated, for tests; 0: by the rule of gpul_gemm_ex */
     /* gpul__find_tensor_cores's answers, where the matrix product is planned; else 0 */
     int32_t wgmma;       /* 1: its kernel for Hopper's tensor cores runs, */
     int32_t clusters[3]; /* in clusters of 2, 4 and 8 blocks, so many at a time */

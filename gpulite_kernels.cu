@@ -7847,23 +7847,25 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__gemm_w
 
 /* ---- the arguments of the kernels ---- */
 
-/* Emulated f32: the data decide which of three ways computes the product. All are launched; the kernels of the two
- * others return at once. */
+/* Emulated f32: the data decide which of three ways computes the product. One kernel does it with elements in two parts,
+ * of f16 or of TF32, another one in f32; both are launched, and one of them returns at once. */
 enum { gpul__gemm_by_f16 = 0, gpul__gemm_by_tf32 = 1, gpul__gemm_by_f32 = 2 };
 struct gpul__gemm_choice {
     /* NULL: no choice, the kernel runs. Of A and of B: how many binades their elements reach below the normal numbers
      * of f16 ("depth") when rows and columns are scaled; 1000: they are not finite, or too wide for TF32 as well */
     const uint32_t *depth;
-    uint32_t f16_limit, way; /* the largest sum of both depths for f16; the way that this kernel belongs to */
+    uint32_t f16_limit; /* the largest sum of both depths for f16 */
+    int32_t parts;      /* 1: a kernel of elements in two parts, 0: in f32 */
 };
 enum { gpul__gemm_tf32_limit = 156 }; /* the same for TF32 */
-static __device__ __forceinline__ bool gpul__gemm_chosen(const gpul__gemm_choice &c) {
-    if (!c.depth) return true;
+static __device__ __forceinline__ int gpul__gemm_way(const gpul__gemm_choice &c) {
     const uint32_t depth = c.depth[0] + c.depth[1];
-    const uint32_t chosen = depth > gpul__gemm_tf32_limit ? gpul__gemm_by_f32
-                            : depth > c.f16_limit ? gpul__gemm_by_tf32
-                                                  : gpul__gemm_by_f16;
-    return chosen == c.way;
+    return depth > gpul__gemm_tf32_limit ? gpul__gemm_by_f32
+           : depth > c.f16_limit ? gpul__gemm_by_tf32
+                                 : gpul__gemm_by_f16;
+}
+static __device__ __forceinline__ bool gpul__gemm_chosen(const gpul__gemm_choice &c) {
+    return !c.depth || (gpul__gemm_way(c) != gpul__gemm_by_f32) == (c.parts != 0);
 }
 
 /* Tensor cores: what the host works out for the kernel */
@@ -7886,7 +7888,6 @@ struct gpul__tensor_view {
     float alpha, beta;
     int32_t fetches; /* C is read, by bulk copies */
     int32_t plain;   /* sums are results: K is not split, alpha is 1, beta 0, and there is no epilogue */
-    gpul_dtype two;  /* emulated f32: what is multiplied is in two parts, of f16 or of TF32 (GPUL_F32) */
 };
 
 /* In the order in which kernels need it: see gpul__gemm_plan. */
@@ -9181,8 +9182,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
 
     uint32_t tile_m, tile_n;
     gpul__gemm_find_tile(blockIdx.x, v, tile_m, tile_n);
-    const int64_t begin = int64_t(blockIdx.z) * plan.part;
-    const int64_t length = p.K - begin < plan.part ? p.K - begin : plan.part; /* the split of this block */
+    int64_t begin = int64_t(blockIdx.z) * plan.part;
+    int64_t length = p.K - begin < plan.part ? p.K - begin : plan.part; /* the split of this block */
     const int64_t first_m = int64_t(tile_m) * S::kM, first_n = int64_t(tile_n) * S::kN;
 
     S tile;
@@ -9191,6 +9192,10 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     if (!gpul__gemm_chosen(v.choice)) return;
     if (!plan.scale_only) {
         gpul__gemm_operands<S> operands;
+        if (int(S::kTensor) > 1 && gpul__gemm_way(v.choice) == gpul__gemm_by_tf32) { /* twice as many words */
+            begin *= 2;
+            length *= 2;
+        }
         const bool odd = S::kForms == 2 && (plan.a_vector == 1 || plan.b_vector == 1); /* see gpul__gemm_pairs */
         int32_t a_vector = plan.a_vector, b_vector = plan.b_vector;
         if (sizeof(T) == 4) { /* doubles have no registers to spare for it */
@@ -10302,12 +10307,13 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
  * and twice that with each further binade. A product of two of them has lost 2^-22 and both depths, since the product
  * of low parts is left out, and the other small products weigh more. The depths of A and B together may be log2(K) - 4,
  * and 8 at most: all of that is less than what the error bound for sums of K has left. */
-enum { gpul__pack_range = 0, gpul__pack_rounded = 1, gpul__pack_f16 = 2, gpul__pack_tf32 = 3 };
+enum { gpul__pack_range = 0, gpul__pack_rounded = 1, gpul__pack_parts = 2 };
 
 struct gpul__pack_operand {
     const float *from;
     unsigned char *to;
-    uint32_t *range; /* of each row: the bits of its largest |x|, and 0x7fffffff minus those of its smallest but 0 */
+    uint32_t *range;   /* of each row: the bits of its largest |x|, and 0x7fffffff minus those of its smallest but 0 */
+    uint32_t *arrived; /* of each tile of rows: the blocks that have done their share of it */
     int64_t rows, k, row_stride, k_stride, pitch /* of the copy, in bytes */;
     int64_t batch;             /* from matrix to matrix of a stack; 0: one for all */
     uint32_t tiles, tiles_k;   /* of 64 x 64 elements: all, and along K */
@@ -10318,8 +10324,10 @@ struct gpul__pack_view {
     gpul__pack_operand of[2];
     uint32_t *depth; /* A's and B's; see gpul__gemm_choice */
     uint32_t how;
+    uint32_t share; /* the tiles of a block */
     gpul__gemm_choice choice;
 };
+enum { gpul__pack_tile = 64 };
 
 /* floor(log2(x)) of a positive x by its bits */
 static __device__ __forceinline__ int gpul__pack_exponent(uint32_t bits) {
@@ -10350,120 +10358,172 @@ static __device__ __forceinline__ uint32_t gpul__pack_halves(float low, float hi
 #endif
 }
 
-/* A block packs tiles of 64 x 64 elements, transposed in shared memory where K is not contiguous. Or, with
- * gpul__pack_range, it finds the ranges of their rows. */
+/* Where tile number t is: its first row, and step of K */
+struct gpul__pack_place {
+    uint32_t down; /* which of the tiles that are below each other */
+    int64_t row, k;
+    __device__ __forceinline__ gpul__pack_place(const gpul__pack_operand &op, uint32_t t) {
+        down = gpul__quotient(t, op.of_tiles_k);
+        row = int64_t(down) * gpul__pack_tile;
+        k = int64_t(t - down * op.tiles_k) * gpul__pack_tile;
+    }
+};
+/* A tile of a block, its elements in registers on their way to shared memory: sixteen of a thread, or four vectors */
+struct gpul__pack_held {
+    enum { kTile = gpul__pack_tile, kPitch = int(kTile) + 1 /* no bank conflicts in rows or columns */ };
+    float x[16];
+    bool vector;
+    __device__ __forceinline__ void load(const gpul__pack_operand &op, uint32_t t, bool along_k) {
+        const gpul__pack_place at(op, t);
+        const int thread = int(threadIdx.x), k_left = int(op.k - at.k < kTile ? op.k - at.k : kTile),
+                  rows_left = int(op.rows - at.row < kTile ? op.rows - at.row : kTile);
+        const int64_t pitch = along_k ? op.row_stride : op.k_stride;
+        const float *from =
+            op.from + blockIdx.z * op.batch + (along_k ? at.row : at.k) * pitch + (along_k ? at.k : at.row);
+        vector = op.vector && k_left == kTile && rows_left == kTile;
+        if (vector) {
+            from += thread / 16 * pitch + thread % 16 * 4;
+            GPUL__UNROLL_FOR (int i = 0; i < 16; i += 4) {
+                const gpul__pack<float, 4> four = gpul__load<4>(from);
+                from += 16 * pitch;
+                GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) x[i + j] = four.v[j];
+            }
+        } else {
+            const int d = thread % 64, o = thread / 64, left = along_k ? rows_left : k_left;
+            const bool there = d < (along_k ? k_left : rows_left);
+            from += o * pitch + d;
+            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
+                x[i] = there && o + i * 4 < left ? *from : 0.0f;
+                from += 4 * pitch;
+            }
+        }
+    }
+    /* to shared memory, where rows are along K; the distance of elements: along the contiguous dimension, and the other */
+    template <int kDense, int kOuter> __device__ __forceinline__ void put_at(float *tile) const {
+        const int thread = int(threadIdx.x);
+        if (vector) {
+            tile += thread % 16 * 4 * kDense + thread / 16 * kOuter;
+            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) tile[i % 4 * kDense + i / 4 * 16 * kOuter] = x[i];
+        } else {
+            tile += thread % 64 * kDense + thread / 64 * kOuter;
+            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) tile[i * 4 * kOuter] = x[i];
+        }
+    }
+    __device__ __forceinline__ void put(float *tile, bool along_k) const {
+        if (along_k) put_at<1, kPitch>(tile);
+        else put_at<kPitch, 1>(tile);
+    }
+};
+
+/* Rows of a tile, whose ranges are known as far as this block has read them: the ranges, and, in the block that completes
+ * them, the depth. most, least: of the thread's row, which four neighbours share */
+static __device__ __forceinline__ void gpul__pack_leave_range(const gpul__pack_view &v, uint32_t down, uint32_t most,
+                                                              uint32_t least) {
+    __shared__ uint32_t flag;
+    const gpul__pack_operand &op = v.of[blockIdx.y];
+    const int64_t row = int64_t(down) * gpul__pack_tile + threadIdx.x / 4;
+    const uint32_t first = down * op.tiles_k / v.share, last = (down * op.tiles_k + op.tiles_k - 1) / v.share;
+    GPUL__UNROLL_FOR (int o = 1; o < 4; o *= 2) {
+        const uint32_t other = __shfl_xor_sync(0xffffffffu, most, o), inverse = __shfl_xor_sync(0xffffffffu, least, o);
+        most = other > most ? other : most;
+        least = inverse > least ? inverse : least;
+    }
+    if (threadIdx.x % 4 == 0 && row < op.rows && most) {
+        atomicMax(op.range + 2 * row, most);
+        atomicMax(op.range + 2 * row + 1, least);
+    }
+    if (!gpul__arrive_last(op.arrived + down, last - first + 1, &flag)) return; /* fault: matmul-range-arrived */
+    if (row >= op.rows) return;
+    const uint32_t largest = op.range[2 * row], smallest = 0x7fffffffu - op.range[2 * row + 1];
+    if (largest == 0) return;
+    const int span = gpul__pack_row_exponent(largest) - gpul__pack_exponent(smallest),
+              below = span - 14 - gpul__pack_target(true); /* 2^-14 */
+    const uint32_t deep = largest >= 0x7f800000u || below > 130 ? 1000 : below > 0 ? uint32_t(below) : 0;
+    if (deep && threadIdx.x % 4 == 0) atomicMax(v.depth + blockIdx.y, deep);
+}
+
+/* A block packs tiles of 64 x 64 elements that follow one another along K, transposed in shared memory where K is not
+ * contiguous. Or, with gpul__pack_range, it finds the ranges of their rows, and their depths. Meanwhile the next tile is
+ * on its way. */
 static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_constant__ gpul__pack_view v) {
-    enum { kTile = 64 };
-    __shared__ float tile[kTile][kTile + 1];
+    enum { kTile = gpul__pack_tile, kPitch = gpul__pack_held::kPitch };
+    __shared__ float tile[kTile * kPitch];
+    __shared__ int32_t up[kTile]; /* binades by which rows are scaled */
     const gpul__pack_operand &op = v.of[blockIdx.y];
     const int thread = int(threadIdx.x);
     const bool along_k = op.k_stride == 1;
-    const int64_t pitch = along_k ? op.row_stride : op.k_stride;
+    const uint32_t first = blockIdx.x * v.share, end = op.tiles - first < v.share ? op.tiles : first + v.share;
+    uint32_t down = ~0u, most = 0,
+             least = ~0u; /* of the thread's row, so far: the largest |x|, and the smallest less 1 */
     gpul__await();
-    if (!gpul__gemm_chosen(v.choice) || (blockIdx.z > 0 && op.batch == 0)) return;
-    for (uint32_t t = blockIdx.x; t < op.tiles; t += gridDim.x) {
-        const uint32_t down = gpul__quotient(t, op.of_tiles_k);
-        const int64_t first_row = int64_t(down) * kTile, k = int64_t(t - down * op.tiles_k) * kTile;
-        const int64_t left_k = op.k - k, left = op.rows - first_row;
-        const int64_t dense_left = along_k ? left_k : left, outer_left = along_k ? left : left_k;
-        const float *from =
-            op.from + blockIdx.z * op.batch + (along_k ? first_row : k) * pitch + (along_k ? k : first_row);
+    if (!gpul__gemm_chosen(v.choice) || first >= op.tiles || (blockIdx.z > 0 && op.batch == 0)) return;
+    const bool f16 = v.how == gpul__pack_parts && gpul__gemm_way(v.choice) == gpul__gemm_by_f16;
+    gpul__pack_held held;
+    held.load(op, first, along_k);
+    for (uint32_t t = first; t < end; ++t) {
+        const gpul__pack_place place(op, t);
+        const int left = int(op.rows - place.row < kTile ? op.rows - place.row : kTile);
         __syncthreads(); /* the tile before has been read */
-        if (op.vector && left_k >= kTile && left >= kTile) {
-            const int d = thread % 16 * 4, o = thread / 16;
-            gpul__pack<float, 4> held[4];
-            from += o * pitch + d;
-            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) held[i] = gpul__load<4>(from + i * 16 * pitch);
-            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) {
-                GPUL__UNROLL_FOR (int j = 0; j < 4; ++j)
-                    tile[along_k ? o + i * 16 : d + j][along_k ? d + j : o + i * 16] = held[i].v[j];
-            }
-        } else {
-            const int d = thread % 64, o = thread / 64;
-            float held[16];
-            from += o * pitch + d;
-            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i)
-                held[i] = d < dense_left && o + i * 4 < outer_left ? from[i * 4 * pitch] : 0.0f;
-            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) tile[along_k ? o + i * 4 : d][along_k ? d : o + i * 4] = held[i];
-        }
+        held.put(tile, along_k);
+        if (v.how == gpul__pack_parts && place.down != down && thread < left) /* fault: matmul-pack-scale */
+            up[thread] = gpul__pack_target(f16) - gpul__pack_row_exponent(op.range[2 * (place.row + thread)]);
+        down = place.down;
         __syncthreads(); /* fault: matmul-pack-barrier */
+        if (t + 1 < end) held.load(op, t + 1, along_k);
         if (v.how == gpul__pack_range) {
-            const int row = thread / 4;
-            uint32_t most = 0, least = 0;
+            const float *const from = tile + thread / 4 * kPitch + thread % 4 * 16;
             GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
-                const uint32_t bits = gpul__bits<uint32_t>(tile[row][thread % 4 * 16 + i]) & 0x7fffffffu,
-                               inverse = bits ? 0x7fffffffu - bits : 0;
+                const uint32_t bits = gpul__bits<uint32_t>(from[i]) & 0x7fffffffu;
                 most = bits > most ? bits : most;
-                least = inverse > least ? inverse : least;
+                least = bits - 1 < least ? bits - 1 : least; /* not 0 */
             }
-            GPUL__UNROLL_FOR (int o = 1; o < 4; o *= 2) {
-                const uint32_t other = __shfl_xor_sync(0xffffffffu, most, o),
-                               inverse = __shfl_xor_sync(0xffffffffu, least, o);
-                most = other > most ? other : most;
-                least = inverse > least ? inverse : least;
-            }
-            if (thread % 4 == 0 && row < left && most) {
-                atomicMax(op.range + 2 * (first_row + row), most);
-                atomicMax(op.range + 2 * (first_row + row) + 1, least);
-            }
+            if (t + 1 < end && gpul__pack_place(op, t + 1).down == down) continue;
+            gpul__pack_leave_range(v, down, most, most ? 0x7ffffffeu - least : 0);
+            most = 0; /* fault: matmul-range-left */
+            least = ~0u;
             continue;
         }
+        const int at = thread % 16 * 4;
+        const float *from = tile + thread / 16 * kPitch + at;
+        unsigned char *to = op.to + (blockIdx.z * op.rows + place.row + thread / 16) * op.pitch;
+        if (f16) to += (place.k + at) / 32 * 128 + at % 32 * 2;
+        else if (v.how == gpul__pack_parts) to += (place.k + at) / 16 * 128 + at % 16 * 4;
+        else to += (place.k + at) * 4;
         GPUL__UNROLL_NOT
-        for (int row = thread / 16; row < kTile && row < left; row += 16) {
-            const int at = thread % 16 * 4;
-            unsigned char *const to = op.to + (blockIdx.z * op.rows + first_row + row) * op.pitch;
-            gpul__pack<uint32_t, 4> high, low;
+        for (int row = thread / 16; row < left; row += 16, from += 16 * kPitch, to += 16 * op.pitch) {
+            uint32_t *const there = reinterpret_cast<uint32_t *>(to);
             float x[4];
-            GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) x[j] = tile[row][at + j];
-            if (v.how != gpul__pack_rounded) {
-                const int up = gpul__pack_target(v.how == gpul__pack_f16) -
-                               gpul__pack_row_exponent(op.range[2 * (first_row + row)]);
-                const float half = gpul__pack_power(up / 2), rest = gpul__pack_power(up - up / 2);
-                GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) x[j] = x[j] * half * rest;
-            }
-            if (v.how == gpul__pack_f16) {
-                gpul__pack<uint32_t, 2> hi, lo;
-                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
-                    hi.v[j] = gpul__pack_halves(x[2 * j], x[2 * j + 1]);
-                    const float rest0 = x[2 * j] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi.v[j]))),
-                                rest1 = x[2 * j + 1] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi.v[j] >> 16)));
-                    lo.v[j] = gpul__pack_halves(rest0 * 2048.0f, rest1 * 2048.0f);
-                }
-                uint32_t *const there = reinterpret_cast<uint32_t *>(to + (k + at) / 32 * 128 + at % 32 * 2);
-                gpul__save<2>(there, hi);
-                gpul__save<2>(there + 16, lo);
+            GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) x[j] = from[j];
+            if (v.how == gpul__pack_rounded) {
+                gpul__pack<uint32_t, 4> all;
+                GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) all.v[j] = gpul__bits<uint32_t>(gpul__gemm_round(x[j]));
+                gpul__save<4>(there, all);
                 continue;
             }
-            GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) {
-                const float h = gpul__gemm_round(x[j]);
-                high.v[j] = gpul__bits<uint32_t>(h);
-                low.v[j] = gpul__bits<uint32_t>(gpul__gemm_round(x[j] - h));
-            }
-            if (v.how == gpul__pack_rounded) {
-                gpul__save<4>(reinterpret_cast<uint32_t *>(to + (k + at) * 4), high);
+            const float half = gpul__pack_power(up[row] / 2), rest = gpul__pack_power(up[row] - up[row] / 2);
+            GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) x[j] = x[j] * half * rest;
+            if (f16) {
+                gpul__pack<uint32_t, 2> high, low;
+                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
+                    high.v[j] = gpul__pack_halves(x[2 * j], x[2 * j + 1]);
+                    const float rest0 = x[2 * j] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(high.v[j]))),
+                                rest1 = x[2 * j + 1] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(high.v[j] >> 16)));
+                    low.v[j] = gpul__pack_halves(rest0 * 2048.0f, rest1 * 2048.0f);
+                }
+                gpul__save<2>(there, high);
+                gpul__save<2>(there + 16, low);
             } else {
-                uint32_t *const there = reinterpret_cast<uint32_t *>(to + (k + at) / 16 * 128 + at % 16 * 4);
+                gpul__pack<uint32_t, 4> high, low;
+                GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) {
+                    const float h = gpul__gemm_round(x[j]);
+                    high.v[j] = gpul__bits<uint32_t>(h);
+                    low.v[j] = gpul__bits<uint32_t>(gpul__gemm_round(x[j] - h));
+                }
                 gpul__save<4>(there, high);
                 gpul__save<4>(there + 16, low);
             }
         }
     }
-}
-
-/* The depths of A and B, from the ranges of their rows. */
-static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_constant__ gpul__pack_view v) {
-    const gpul__pack_operand &op = v.of[blockIdx.y];
-    uint32_t depth = 0;
-    gpul__await();
-    GPUL_GRID_STRIDE(i, op.rows) {
-        const uint32_t largest = op.range[2 * i], smallest = 0x7fffffffu - op.range[2 * i + 1];
-        if (largest == 0) continue;
-        const int span = gpul__pack_row_exponent(largest) - gpul__pack_exponent(smallest),
-                  below = span - 14 - gpul__pack_target(true); /* 2^-14 */
-        const uint32_t deep = largest >= 0x7f800000u || below > 130 ? 1000 : below > 0 ? uint32_t(below) : 0;
-        depth = deep > depth ? deep : depth;
-    }
-    if (depth) atomicMax(v.depth + blockIdx.y, depth);
 }
 
 /* ---- emulated f32 by mma ---- */
@@ -10493,7 +10553,7 @@ struct gpul__gemm_terms : gpul__gemm_halves<64, 64, 32, 32, 64, 2, 3> {
     }
     __device__ __forceinline__ void place(const Operand<kM> &a, const Operand<kN> &b, const gpul__gemm_view &v) {
         gpul__gemm_halves::place(a, b, v);
-        type = v.tensor.two;
+        type = gpul__gemm_way(v.choice) == gpul__gemm_by_f16 ? GPUL_F16 : GPUL_F32;
         transposed = v.problem.transposed != 0;
     }
     template <int kForm> __device__ __forceinline__ void load(int step, const float *a, const float *b) {
@@ -11212,7 +11272,7 @@ static __device__ __forceinline__ void gpul__tensor_fetch(T (&held)[kHeld], cons
 }
 /* Of elements in two parts: scaled rows and columns are scaled back. */
 static __device__ __forceinline__ void gpul__tensor_scale_back(float *sum, const gpul__gemm_view &v, int64_t row,
-                                                               int64_t col) {
+                                                               int64_t col, bool f16) {
     enum { kN = 128 };
     const uint32_t lane = gpul__thread_again() % 32;
     const int64_t m = row + lane / 4, n = col + lane;
@@ -11220,7 +11280,7 @@ static __device__ __forceinline__ void gpul__tensor_scale_back(float *sum, const
     gpul__tensor_fetch(of_row, v.range_a + 2 * m, 16, 8, v.problem.M - m);
     gpul__tensor_fetch(of_col, v.range_b + 2 * n, 64, 32, v.problem.N - n);
     GPUL__UNROLL_FOR (int h = 0; h < 2; ++h)
-        of_row[h] = uint32_t(gpul__pack_row_exponent(of_row[h]) - 2 * gpul__pack_target(v.tensor.two == GPUL_F16));
+        of_row[h] = uint32_t(gpul__pack_row_exponent(of_row[h]) - 2 * gpul__pack_target(f16));
     GPUL__UNROLL_FOR (int h = 0; h < kN / 32; ++h) of_col[h] = uint32_t(gpul__pack_row_exponent(of_col[h]));
     GPUL__UNROLL_FOR (int i = 0; i < kN / 2; i += 4) {
         GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
@@ -11625,14 +11685,14 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(float (&sum)[gpu
     }
 }
 
-/* What becomes of a consumer's sums before they leave; row: the first of its warp; shared: that warp's */
+/* What becomes of a consumer's sums before they leave; row: the first of its warp; shared: that warp's; f16: of parts */
 template <bool kTerms>
 static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v,
                                                           const CUtensorMap *map, const gpul__tensor_work &work,
                                                           const gpul__tensor_boxes &boxes, int64_t row, uint32_t shared,
-                                                          bool narrow, bool turned, uint32_t &parity) {
+                                                          bool narrow, bool turned, bool f16, uint32_t &parity) {
     const gpul__gemm_problem &p = v.problem;
-    if (kTerms) gpul__tensor_scale_back(sum, v, row, work.n);
+    if (kTerms) gpul__tensor_scale_back(sum, v, row, work.n, f16);
     if (v.tensor.beta != 0) {
         if (!kTerms && v.tensor.fetches) {
             gpul__tensor_add_boxes(sum, v, map, work, boxes, parity);
@@ -11719,7 +11779,7 @@ struct gpul__tensor_source {
 /* The kernel. Of 128 rows, each of two consumers has half. Of 64 rows, each has every other tile, so that one multiplies
  * while the results of the other one leave. Two threads of the third warpgroup issue all copies of A and B. Where
  * operands are gathered, the second one is a producer as well. The problem's dtype says what is multiplied (f32: as
- * TF32), or view.tensor.two, for elements in two parts. */
+ * TF32), or the choice, for elements in two parts: in TF32 these have twice as many slices as in f16. */
 template <bool kTerms>
 static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
     gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
@@ -11744,8 +11804,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
             gpul__mbarrier_init(ring.full + (2 * gpul__tensor_stages + i) * 8, 1);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    const gpul_dtype two = kTerms ? t.two : 0;
-    const bool wide = !two && t.dtype == GPUL_F32; /* rows of a box are 32 elements, not 64 */
+    const bool wide = !kTerms && t.dtype == GPUL_F32; /* rows of a box are 32 elements, not 64 */
     const int form = kTerms ? 0 : t.form;
     const bool gathers = !kTerms && plan.gathers, held = wide && plan.held, turned = wide && plan.held == 2;
     const uint32_t cluster = uint32_t(plan.cluster);
@@ -11769,6 +11828,10 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
         gpul__await();
         return gpul__gemm_chosen(v.choice);
     };
+    const auto twice =
+        [&]() -> uint32_t { /* 1: TF32 in two parts */
+                            return kTerms ? gpul__warp_uniform(gpul__gemm_way(v.choice) == gpul__gemm_by_tf32) : 0;
+    };
     gpul__tensor_work work;
     if (warpgroup == 2 || (warpgroup == 1 && gathers)) {
         if (gathers) {
@@ -11788,11 +11851,13 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
             if (warp < 10 && gpul__elected()) asm volatile("prefetch.tensormap [%0];" ::"l"(source.map) : "memory");
             uint32_t index = place.cluster;
             work.find(index, v, place); /* while others come */
-            if (begin() && warp < 10 && gpul__elected()) {
+            const bool chosen = begin();
+            const uint32_t more = twice();
+            if (chosen && warp < 10 && gpul__elected()) {
                 for (;;) {
                     const int32_t row = int32_t(of_b ? work.n : work.m), item = stacked ? int32_t(work.item) : 0;
-                    int32_t k = work.begin * source.width;
-                    for (int32_t left = work.length; left > 0; --left, k += source.width, ring.advance()) {
+                    int32_t k = (work.begin << more) * source.width;
+                    for (int32_t left = work.length << more; left > 0; --left, k += source.width, ring.advance()) {
                         const uint32_t full = ring.full + uint32_t(ring.stage) * 8;
                         gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
                         gpul__mbarrier_expect(full, bytes);
@@ -11818,6 +11883,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
         float4 *const promoted = reinterpret_cast<float4 *>(v.promoted) +
                                  int64_t(blockIdx.x * 2 + uint32_t(warpgroup)) * (16 * plan.tile_n) + threadIdx.x % 128;
         uint32_t index = begin() ? place.cluster : t.work_tiles;
+        const bool f16 = !twice();
         for (int turn = 0; index < t.work_tiles; index += place.clusters, turn ^= 1) {
             float sum[gpul__tensor_sums];
             work.find(index, v, place);
@@ -11836,9 +11902,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
             }
             if (turns && index != place.cluster) gpul__consumer_turn(warpgroup);
             if (kTerms) {
-                if (two == GPUL_F16)
-                    gpul__tensor_multiply_terms<GPUL_F16>(sum, ring, work.length, half, p.transposed != 0);
-                else gpul__tensor_multiply_terms<GPUL_F32>(sum, ring, work.length, half, p.transposed != 0);
+                if (f16) gpul__tensor_multiply_terms<GPUL_F16>(sum, ring, work.length, half, p.transposed != 0);
+                else gpul__tensor_multiply_terms<GPUL_F32>(sum, ring, work.length * 2, half, p.transposed != 0);
             }
             for (int32_t left = kTerms ? 0 : work.length; left > 0;) {
                 const int32_t chunk = left < t.chunk ? left : t.chunk;
@@ -11867,7 +11932,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
                 } else if (plan.splits > 1 && !gpul__tensor_combine(sum, v, work, width, warpgroup, half)) {
                     continue;
                 }
-                gpul__tensor_scale<kTerms>(sum, v, &map_read, work, boxes, row, of_warp, narrow, turned, parity);
+                gpul__tensor_scale<kTerms>(sum, v, &map_read, work, boxes, row, of_warp, narrow, turned, f16, parity);
             }
             if (narrow) gpul__tensor_store_boxes(sum, v, &map_c, work, boxes);
             else gpul__tensor_store_rows(sum, p, work.item, row, work.n, share, of_warp, turned);
@@ -12068,12 +12133,13 @@ static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
     return (p->M <= most || p->N <= most) && p->K > steps && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
 }
 
-/* Is it large enough that emulation, which packs two dimensions and saves with all three, is worth it? */
+/* Is it large enough for emulation? To pack an element of A or B takes as long as emulation saves in 160 products of two
+ * elements, and its launches as long as it saves in 2^28. */
 static inline bool gpul__gemm_emulates(const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const double from = machine->emulated_from ? double(machine->emulated_from) : 1073741824; /* 2^30 */
-    return p->math == GPUL_MATH_EMULATED && p->M >= 256 && p->N >= 256 &&
-           p->K >= 256 && /* fault: matmul-emulated-short */
-           double(p->M) * double(p->N) * double(p->K) >= from;
+    const double M = double(p->M), N = double(p->N), K = double(p->K), products = M * N * K;
+    if (p->math != GPUL_MATH_EMULATED) return false;
+    if (machine->emulated_from) return products >= double(machine->emulated_from);
+    return products - 160 * (M + N) * K >= 268435456; /* 2^28 */ /* fault: matmul-emulated-packing */
 }
 
 /* A stack as one product, of all rows: x W, where x has the shape (b, t, k); or as products of `few` > 1 rows, of which
@@ -12245,6 +12311,9 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     if (most > 256) most = 256;
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
     const bool thin = gpul__gemm_is_thin(p, plan->mma != 0);
+    const int64_t step = !thin ? 32 /* or whole turns of the kernel */
+                         : plan->mma ? int(gpul__gemm_thin_mma::kTurn)
+                                     : int(gpul__gemm_thin<float>::kTurn);
     double shortest = 1e300;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];
@@ -12256,8 +12325,7 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         const double singles = (p->dtype == GPUL_F64 ? .75 : 1.25) * (tile.m + tile.n);
         const int64_t slots = tile.thin ? 4 * tile.blocks_per_sm : warps < 4 ? 4 / warps : 1;
         gpul__gemm_split(
-            plan, &shortest, p->K, count, sms * slots, tile.thin ? 3 : 9, tile.add ? most : 1,
-            plan->mma ? int(gpul__gemm_thin_mma::kTurn) : 32, plan->mma ? 256 : 64,
+            plan, &shortest, p->K, count, sms * slots, thin ? 3 : 9, tile.add ? most : 1, step, plan->mma ? 256 : 64,
             [&](int64_t splits, int64_t part) { return gpul__gemm_time(tile, singles, count, splits, part, sms); });
     }
 }
@@ -12816,9 +12884,16 @@ static gpul__gemm_problem gpul__copied_problem(const gpul__gemm_problem *p) {
     return copied;
 }
 
+/* Of emulated f32, the depths of A and B, the ranges of their rows, and arrivals at each tile of rows */
+static inline int64_t gpul__range_bytes(const gpul__gemm_problem *p) {
+    const int64_t tiles =
+        gpul__gemm_tiles_in(p->M, 1, gpul__pack_tile, 1) + gpul__gemm_tiles_in(p->N, 1, gpul__pack_tile, 1);
+    return 256 + (p->M + p->N) * 8 + tiles * 4; /* fault: matmul-range-bytes */
+}
+
 /* Emulated f32 on tensor cores. By wgmma, tiles of 128 x 128, in pairs where there are many. K is split into 512 elements
  * at least while there are fewer of these than an H200 has multiprocessors. Copies have room for two parts of TF32, eight
- * bytes an element. Scratch memory ends with the depths of A and B and the ranges of their rows. */
+ * bytes an element. Scratch memory ends with what gpul__range_bytes counts. */
 static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128), depth = gpul__round_up(p->K, 64);
     int64_t splits = 1;
@@ -12845,7 +12920,7 @@ static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
     if (fallback.scratch_bytes > plan->scratch_bytes)
         plan->scratch_bytes = fallback.scratch_bytes; /* fault: matmul-emulated-depths */
     plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
-    plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
+    plan->scratch_bytes = plan->ranges_at + gpul__range_bytes(p);
 }
 
 /* TF32 without tensor cores: IEEE f32 on rounded copies, behind the scratch memory of its own */
@@ -12981,7 +13056,7 @@ static gpul__pack_view gpul__pack_operands(const gpul__gemm_problem *p) {
  * their rows. */
 static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, void *a, void *b, int64_t pitch, int64_t batch,
                                  const gpul__machine *machine, gpul_stream stream) {
-    const uint32_t blocks = uint32_t(machine->sms) * 8;
+    const int64_t blocks = int64_t(machine->sms) * 4;
     void *const to[2] = {a, b};
     uint32_t most = 0;
     pack.how = how;
@@ -12989,14 +13064,16 @@ static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, void *a, v
         gpul__pack_operand &op = pack.of[i];
         op.to = static_cast<unsigned char *>(to[i]);
         op.pitch = pitch;
-        op.tiles_k = uint32_t(gpul_ceil_div(op.k, 64));
+        op.tiles_k = uint32_t(gpul_ceil_div(op.k, int64_t(gpul__pack_tile)));
         op.of_tiles_k = gpul__division_by(op.tiles_k);
-        op.tiles = to[i] ? uint32_t(gpul_ceil_div(op.rows, 64)) * op.tiles_k : 0;
+        op.tiles = to[i] ? uint32_t(gpul_ceil_div(op.rows, int64_t(gpul__pack_tile))) * op.tiles_k : 0;
         most = op.tiles > most ? op.tiles : most;
     }
-    return gpul__launch_early(machine->device, gpul__gemm_pack,
-                              gpul__dim(most < blocks ? most : blocks, 2, uint32_t(batch)), gpul__dim(256), 0, stream,
-                              pack);
+    pack.share = uint32_t(gpul_ceil_div(int64_t(most), blocks));
+    return gpul__launch_early(
+        machine->device, gpul__gemm_pack,
+        gpul__dim(uint32_t(gpul_ceil_div(int64_t(most), int64_t(pack.share))), 2, uint32_t(batch)), gpul__dim(256), 0,
+        stream, pack);
 }
 
 /* Copies operands that have a pitch in the plan: those of 16 bits as they are, those of TF32 rounded and dense along K.
@@ -13144,7 +13221,7 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     t.beta = float(v.problem.beta);
     t.work_tiles = uint32_t(tiles * (plan.cluster_splits ? 1 : plan.splits) * gpul__batch_of(v.problem));
     t.dtype = v.problem.dtype;
-    t.form = t.two || t.dtype == GPUL_F32 ? 0 : (v.problem.a_col == 1 ? 0 : 1) | (v.problem.b_row == 1 ? 0 : 2);
+    t.form = t.dtype == GPUL_F32 ? 0 : (v.problem.a_col == 1 ? 0 : 1) | (v.problem.b_row == 1 ? 0 : 2);
     t.stacked = (v.problem.a_batch ? 1 : 0) | (v.problem.b_batch ? 2 : 0);
     /* Each cluster has a work tile: the last launch of a stack may have fewer than the plan's blocks take. */
     const int64_t most = int64_t(t.work_tiles) * plan.cluster;
@@ -13189,70 +13266,57 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
 
 #endif
 
-/* gpul__gemm_kernel by mma, of copies by gpul__gemm_pack, whose elements are `words` of 16 bits (see gpul__gemm_halves)
- * and whose rows end with zeros */
-static int32_t gpul__launch_packed(gpul__gemm_view v, int64_t words, gpul_stream stream) {
-    const void *const a = v.problem.A, *const b = v.problem.B;
-    v.problem = gpul__copied_problem(&v.problem);
-    v.problem.A = a;
-    v.problem.B = b;
-    v.problem.K = v.problem.a_row;
-    gpul__gemm_in_words(&v, words);
-    return gpul__launch_plain(v, stream);
-}
-
-/* One of the ways of emulated f32: packs A and B, `words` words of 16 bits an element, and multiplies the copies. */
-static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, gpul_dtype type, uint32_t how,
-                                  int64_t words, const gpul__machine *machine, gpul_stream stream) {
-    const gpul__gemm_problem &p = v.problem;
-    const int64_t pitch = v.plan.a_pitch * words;
-    pack.choice = v.choice;
-    int32_t status =
-        gpul__launch_pack(pack, how, const_cast<void *>(p.A), const_cast<void *>(p.B), pitch * 2, 1, machine, stream);
-    v.tensor.two = type;
-    if (v.plan.mma) return status ? status : gpul__launch_packed(v, words, stream);
-#ifdef GPUL__HOPPER
-    const gpul__gemm_plan &plan = v.plan;
-    const gpul__gemm_matrix a = {p.A, pitch, p.M, pitch, 0, 0}, b = {p.B, pitch, p.N, pitch, 0, 0};
-    CUtensorMap map[4];
-    memset(map, 0, sizeof map);
-    if (!status) status = gpul__tensor_map(&map[0], a, 1, 2, plan.tile_m / plan.cluster_n, gpul__tensor_slice);
-    if (!status) status = gpul__tensor_map(&map[1], b, 1, 2, plan.tile_n / plan.cluster_m, gpul__tensor_slice);
-    if (status) return status;
-    return gpul__launch_tensor_kernel(v, 64 / words, map, stream);
-#else
-    return int32_t(cudaErrorNotSupported);
-#endif
-}
-
-/* Emulated f32: the ranges of rows, the depths, then all three ways; on the GPU two of them return at once. */
+/* Emulated f32: the ranges of rows; copies in two parts, and their product, in f16 or TF32; and the product in f32. The
+ * data decide which of them return at once. Rows of copies begin where those of TF32 do, which have twice as many words. */
 static int32_t gpul__launch_emulated(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
                                      void *scratch, gpul_stream stream) {
-    uint32_t *const depth = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + v.plan.ranges_at);
-    const int64_t most = p->M > p->N ? p->M : p->N;
-    const gpul_dim3 by_rows = gpul__dim(uint32_t(most < 65536 ? gpul_ceil_div(most, 256) : 256), 2);
+    enum { kWords = 4 }; /* of 16 bits, of an element of TF32 */
+    char *const ranges = static_cast<char *>(scratch) + v.plan.ranges_at;
+    uint32_t *const depth = reinterpret_cast<uint32_t *>(ranges);
+    const int64_t pitch = v.plan.a_pitch * kWords;
+    void *const a = static_cast<char *>(scratch) + v.plan.a_at, *const b = static_cast<char *>(scratch) + v.plan.b_at;
     gpul__pack_view pack = gpul__pack_operands(p);
-    v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
-    v.problem.B = static_cast<char *>(scratch) + v.plan.b_at;
     pack.depth = depth;
     v.range_a = pack.of[0].range = depth + 64;
-    v.range_b = pack.of[1].range = depth + 64 + 2 * p->M;
-    int32_t status = int32_t(cudaMemsetAsync(depth, 0, size_t(256 + (p->M + p->N) * 8), stream));
-    if (!status)
-        status = gpul__launch_pack(pack, gpul__pack_range, scratch, scratch, 0, 1, machine, stream); /* writes none */
-    if (!status)
-        status = gpul__launch_early(machine->device, gpul__gemm_depth, by_rows, gpul__dim(256), 0, stream, pack);
+    v.range_b = pack.of[1].range = pack.of[0].range + 2 * p->M;
+    pack.of[0].arrived = pack.of[1].range + 2 * p->N;
+    pack.of[1].arrived = pack.of[0].arrived + gpul_ceil_div(p->M, int64_t(gpul__pack_tile));
+    int32_t status = int32_t(cudaMemsetAsync(ranges, 0, size_t(gpul__range_bytes(p)), stream));
+    if (!status) status = gpul__launch_pack(pack, gpul__pack_range, a, b, 0, 1, machine, stream); /* writes none */
     v.choice.depth = depth;
+    v.choice.parts = 1;
     for (int64_t k = p->K; k >= 32 && v.choice.f16_limit < 8; k /= 2) ++v.choice.f16_limit;
-    v.choice.way = gpul__gemm_by_f16;
-    if (!status) status = gpul__launch_parts(v, pack, GPUL_F16, gpul__pack_f16, 2, machine, stream);
-    v.choice.way = gpul__gemm_by_tf32;
-    if (!status) status = gpul__launch_parts(v, pack, GPUL_F32, gpul__pack_tf32, 4, machine, stream);
+    pack.choice = v.choice;
+    if (!status) status = gpul__launch_pack(pack, gpul__pack_parts, a, b, pitch * 2, 1, machine, stream);
+    if (status) return status;
+    if (v.plan.mma) {
+        gpul__gemm_view of_copies = v;
+        gpul__gemm_problem &copied = of_copies.problem;
+        copied = gpul__copied_problem(p);
+        copied.A = a;
+        copied.B = b;
+        copied.K = copied.a_row;
+        gpul__gemm_in_words(&of_copies, kWords / 2); /* the words of f16, */
+        copied.a_row = copied.b_col = pitch;         /* where there is room for those of TF32 */
+        status = gpul__launch_plain(of_copies, stream);
+    } else {
+#ifdef GPUL__HOPPER
+        const gpul__gemm_matrix of_a = {a, pitch, p->M, pitch, 0, 0}, of_b = {b, pitch, p->N, pitch, 0, 0};
+        CUtensorMap map[4];
+        memset(map, 0, sizeof map);
+        status = gpul__tensor_map(&map[0], of_a, 1, 2, v.plan.tile_m / v.plan.cluster_n, gpul__tensor_slice);
+        if (!status)
+            status = gpul__tensor_map(&map[1], of_b, 1, 2, v.plan.tile_n / v.plan.cluster_m, gpul__tensor_slice);
+        if (!status) status = gpul__launch_tensor_kernel(v, 32, map, stream);
+#else
+        status = int32_t(cudaErrorNotSupported);
+#endif
+    }
     if (status) return status;
     v.problem = *p;
     v.plan = gpul__fallback_plan(p, machine);
     v.partials = scratch;
-    v.choice.way = gpul__gemm_by_f32;
+    v.choice.parts = 0;
     return gpul__launch_plain(v, stream);
 }
 
