@@ -93,7 +93,7 @@ LINK = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE_FLAGS)
 
 EXAMPLES := device_report vecadd arrays numpy elementwise transfers asynchronous streams gemv block_sum reduce race histogram matmul block_size out_of_memory larger graph custom ordered benchmark tour
 TESTS := $(sort $(basename $(notdir $(wildcard tests/test_*.c tests/test_*.cu))))
-TESTS := $(filter-out $(if $(WATCH),test_faults),$(TESTS))# the same kernels thousands of times
+TESTS := $(filter-out $(if $(WATCH),test_faults test_errors test_benchmark),$(TESTS))# what they test is the host side
 SELFTESTS := $(if $(filter cpu,$(BACKEND)),$(if $(WATCH),,selftest) $(if $(SANITIZE),,selftest_watch))
 KERNELS := $B/gpulite_kernels.o $(RUNTIME)
 EXAMPLE_BINS := $(EXAMPLES:%=$B/examples/%)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # compute-sanitizer over test programs, on a GPU: every tool over every program, several at a time. First each tool must
 # report the fault that was planted for it, or its silence about the rest would mean nothing. Of loops over many cases a
-# eighth runs, for which the tools take minutes; CHECK_QUICK=0 runs all of it, CHECK_ONLY=test_name one test of each.
+# sixteenth runs, for which the tools take minutes; CHECK_QUICK=0 runs all of it, CHECK_ONLY=test_name one test of each.
 #
 #     tests/sanitize.sh build/cuda/sanitizer_faults build/cuda/tests/test_arrays ...        (or: make sanitize)
 if [ "$1" = --task ]; then # TOOL PROGRAM ARGUMENT EXPECTED: one of them; notes in $LOG/$AGAIN what failed

@@ -943,22 +943,22 @@ static void emulate_from(int64_t products) {
 }
 /* Emulation of products that are small: of two parts of f16, */
 static void test_emulated(void) {
-    emulate_from(1 << 24);
-    math_case(GPUL_MATH_EMULATED, 256, 258, 260, 0, 1, -1.5, 0.75, PLAIN, 1000);
-    if (!left_out(1)) math_case(GPUL_MATH_EMULATED, 258, 300, 2100, 2, 1, -1.5, 0.75, PLAIN, 3000); /* four parts */
+    emulate_from(1);
+    math_case(GPUL_MATH_EMULATED, 130, 134, 200, 0, 1, -1.5, 0.75, PLAIN, 1000);
+    if (!left_out(1)) math_case(GPUL_MATH_EMULATED, 70, 140, 2100, 2, 1, -1.5, 0.75, PLAIN, 1000); /* four parts */
     emulate_from(0);
 }
 /* of two of TF32, and of neither. */
 static void test_emulated_wide(void) {
-    emulate_from(1 << 24);
+    emulate_from(1);
     for (int kind = 0; kind < KINDS; kind++) {
         if (left_out(kind + 1) && kind != WILD && kind != LINES && kind != SPECIAL) continue;
         check_sms(kind == LINES); /* with one multiprocessor, a block packs some tiles of rows, and the next ones */
-        math_case(GPUL_MATH_EMULATED, 256 + kind % 3, 260, 300 - kind, kind, kind % 4, 1, kind % 4 == 1 ? 0.75 : 0,
+        math_case(GPUL_MATH_EMULATED, 129 + kind % 3, 140, 220 - kind, kind, kind % 4, 1, kind % 4 == 1 ? 0.75 : 0,
                   kind, 1000);
     }
     check_sms(0);
-    if (!left_out(1)) math_case(GPUL_MATH_EMULATED, 300, 256, 2100, 13, 0, 1, 0, WILD, 3000);
+    if (!left_out(1)) math_case(GPUL_MATH_EMULATED, 140, 70, 2100, 13, 0, 1, 0, WILD, 1000);
     emulate_from(0);
 }
 
