@@ -12716,12 +12716,16 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
     }
 }
 
-/* About what copies of A and B take, of so many bytes, in nanoseconds: another launch, and what is read and written */
+/* About what copies of A and B take, of so many bytes, in nanoseconds: another launch, and what is read and written. Up to
+ * 64 MB, those of a whole stack, the product reads most of it from L2. */
 static inline double gpul__copies_time(const gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t a_bytes,
                                        int64_t b_bytes) {
-    const double bytes =
-        double(p->a_batch ? plan->batch : 1) * double(a_bytes) + double(p->b_batch ? plan->batch : 1) * double(b_bytes);
-    return bytes > 0 ? 5000 + bytes / 1370 : 0;
+    const auto bytes = [=](int64_t products) {
+        return double(p->a_batch ? products : 1) * double(a_bytes) +
+               double(p->b_batch ? products : 1) * double(b_bytes);
+    };
+    const double here = bytes(plan->batch), all = bytes(p->batch > 1 ? p->batch : 1);
+    return here > 0 ? 5000 + here / (all <= 67108864 ? 2200 : 1200) : 0;
 }
 
 /* Copies of A and B, of so many bytes, behind what else is in scratch memory */
