@@ -1116,9 +1116,10 @@ typedef struct gpul_gemm_options {
  * as published of Ampere. The bits are those of all GPUs of one generation, whatever the build, and the stand-in's are
  * Hopper's. Without tensor cores they are gpul_gemm's of the rounded matrices, and the same everywhere.
  *
- * EMULATED: gpul_gemm's bound, for all values that float32 has. Where M N K is at least 160 (M + N) K + 2^28 (squares
- * from 772 on), elements are split into two of 11 bits, of which three products are added up; but not on GPUs whose f64
- * takes more than four times as long as f32, where f32 itself is faster. The GPU finds out which type they are of:
+ * EMULATED: gpul_gemm's bound, for all values that float32 has. Where K is at least 64 and M N K - 90 (M + N) K at least
+ * 2^28 (squares from 712 on), elements are split into two of 11 bits, of which three products are added up; but not on
+ * GPUs whose f64 takes more than four times as long as f32, where f32 itself is faster. The GPU finds out which type
+ * they are of:
  * - float16, if no row of A and no column of B, zeros aside, spans more than a factor of 2^29. The range of the whole
  *   does not matter. Where K is large, a few binades more are good, in A and B together log2(K) - 4, and 8 at most;
  * - TF32, which takes twice as long, if the widest of either do not span more than 2^214 together, and none 2^159;

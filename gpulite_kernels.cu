@@ -12133,13 +12133,13 @@ static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
     return (p->M <= most || p->N <= most) && p->K > steps && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
 }
 
-/* Is it large enough for emulation? To pack an element of A or B takes as long as emulation saves in 160 products of two
- * elements, and its launches as long as it saves in 2^28. */
+/* Is it large enough for emulation? To pack an element of A or B takes as long as emulation saves in 90 products of two
+ * elements, and its launches as long as it saves in 2^28. With short K, C takes the time, and the error bound is tight. */
 static inline bool gpul__gemm_emulates(const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double M = double(p->M), N = double(p->N), K = double(p->K), products = M * N * K;
-    if (p->math != GPUL_MATH_EMULATED) return false;
+    if (p->math != GPUL_MATH_EMULATED || p->K < 64) return false; /* fault: matmul-emulated-short */
     if (machine->emulated_from) return products >= double(machine->emulated_from);
-    return products - 160 * (M + N) * K >= 268435456; /* 2^28 */ /* fault: matmul-emulated-packing */
+    return products - 90 * (M + N) * K >= 268435456; /* 2^28 */ /* fault: matmul-emulated-packing */
 }
 
 /* A stack as one product, of all rows: x W, where x has the shape (b, t, k); or as products of `few` > 1 rows, of which

@@ -553,7 +553,8 @@ plant matmul-round test_matmul:test_math expression '0xfffu + odd' '0u'
 plant matmul-ties test_matmul:test_math expression 'bits >> 13 & 1' '1'
 plant matmul-pack-barrier test_matmul:test_emulated without
 plant matmul-pack-scratch test_matmul:test_math_plans expression 'p->N * rounded.b_col * 4' '0'
-plant matmul-emulated-packing test_matmul:test_math_plans expression '160' '150'
+plant matmul-emulated-short test_matmul:test_math_plans expression 'p->K < 64' 'false'
+plant matmul-emulated-packing test_matmul:test_math_plans expression '90' '80'
 plant matmul-range-bytes test_matmul:test_math_plans expression 'tiles * 4' '0'
 plant matmul-range-left test_matmul:test_emulated_wide without
 plant matmul-range-arrived test_matmul:test_emulated_wide expression 'first + 1' 'first + 2'

@@ -627,8 +627,8 @@ static void test_plans(void) {
             const int64_t few = of_16 && machine.mma ? 8 : 4, steps = p.dtype == GPUL_F64 ? 32 : of_16 ? 16 : 48;
             const int even = p.M == 1 || (p.a_batch == p.M * p.a_row && p.c_batch == p.M * p.N),
                       thin = p.M <= few && p.N > few && p.K > steps, becomes_thick = thin && p.M * p.batch > few,
-                      by_data = p.math == GPUL_MATH_EMULATED &&
-                                ((double)p.M * (double)p.N - 160 * (double)(p.M + p.N)) * (double)p.K >= 0x1p28;
+                      by_data = p.math == GPUL_MATH_EMULATED && p.K >= 64 &&
+                                ((double)p.M * (double)p.N - 90 * (double)(p.M + p.N)) * (double)p.K >= 0x1p28;
             const int64_t all = p.M * p.batch;
             const int is_one = p.batch < 2 || p.b_batch != 0 || !even || by_data || (double)all >= INT32_MAX ? 0
                                : !becomes_thick                                                              ? 1

@@ -1280,8 +1280,8 @@ static void test_math_plans(void) {
         plain.math = GPUL_MATH_IEEE;
         memset(&plan, 0xaa, sizeof plan);
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&ieee, &plain, &machine) == 1;
-        wanted = (machine.wgmma || machine.mma > 1) && p.math == GPUL_MATH_EMULATED && p.alpha != 0 &&
-                 ((double)p.M * (double)p.N - 160 * (double)(p.M + p.N)) * (double)p.K >= 0x1p28;
+        wanted = (machine.wgmma || machine.mma > 1) && p.math == GPUL_MATH_EMULATED && p.alpha != 0 && p.K >= 64 &&
+                 ((double)p.M * (double)p.N - 90 * (double)(p.M + p.N)) * (double)p.K >= 0x1p28;
         depth = (p.K + 63) / 64 * 64;
         good = good && plan.tensor == (wanted && machine.wgmma);
         if (wanted && !machine.wgmma) {
