@@ -9944,9 +9944,6 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         done += steps;
         of_term += steps;
         if (of_term < term && done < length) continue; /* fault: matmul-thin-slots */
-        /* where the next term begins: a turn may have gone beyond this one's end */
-        GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i)
-            at[i] -= (-of_term & (S::kTurn - 1)) * x_step; /* fault: matmul-thin-back */
         of_term = 0;
         /* the trees of all rows, a column at a time; in the end a thread has sums of one row */
         GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) {
@@ -10375,8 +10372,8 @@ struct gpul__pack_held {
     bool vector;
     __device__ __forceinline__ void load(const gpul__pack_operand &op, uint32_t t, bool along_k) {
         const gpul__pack_place at(op, t);
-        const int thread = int(threadIdx.x), k_left = int(op.k - at.k < kTile ? op.k - at.k : kTile),
-                  rows_left = int(op.rows - at.row < kTile ? op.rows - at.row : kTile);
+        const int thread = int(threadIdx.x), k_left = int(op.k - at.k < kTile ? op.k - at.k : int64_t(kTile)),
+                  rows_left = int(op.rows - at.row < kTile ? op.rows - at.row : int64_t(kTile));
         const int64_t pitch = along_k ? op.row_stride : op.k_stride;
         const float *from =
             op.from + blockIdx.z * op.batch + (along_k ? at.row : at.k) * pitch + (along_k ? at.k : at.row);
@@ -10462,7 +10459,7 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
     held.load(op, first, along_k);
     for (uint32_t t = first; t < end; ++t) {
         const gpul__pack_place place(op, t);
-        const int left = int(op.rows - place.row < kTile ? op.rows - place.row : kTile);
+        const int left = int(op.rows - place.row < kTile ? op.rows - place.row : int64_t(kTile));
         __syncthreads(); /* the tile before has been read */
         held.put(tile, along_k);
         if (v.how == gpul__pack_parts && place.down != down && thread < left) /* fault: matmul-pack-scale */

@@ -489,7 +489,6 @@ plant matmul-short-ends test_matmul:test_plans without
 plant matmul-short-bias test_batches:test_epilogue expression 'p.transposed' 'false'
 plant matmul-short-gelu test_batches:test_epilogue expression 'rows * kCols' 'kCols'
 plant matmul-short-relu test_batches:test_epilogue without
-plant matmul-thin-back test_batches:test_in_turn without
 plant matmul-thin-slots test_matmul:test_chain expression 'of_term < term' 'false'
 plant matmul-short-k test_matmul:test_plans expression 'p->K > way.most' 'false'
 plant matmul-mma-pairs test_matmul:test_plans expression 'pairs ? 2 : 1' '2'
@@ -557,7 +556,7 @@ plant matmul-emulated-short test_matmul:test_math_plans expression 'p->K < 64' '
 plant matmul-emulated-packing test_matmul:test_math_plans expression '90' '80'
 plant matmul-range-bytes test_matmul:test_math_plans expression 'tiles * 4' '0'
 plant matmul-range-left test_matmul:test_emulated_wide without
-plant matmul-range-arrived test_matmul:test_emulated_wide expression 'first + 1' 'first + 2'
+plant matmul-range-arrived test_matmul:test_emulated_wide expression 'last - first + 1' 'last - first + 2'
 plant matmul-pack-scale test_matmul:test_emulated_wide expression 'place.down != down' 'down == ~0u'
 plant matmul-emulated-counters test_matmul:test_math_plans without
 plant matmul-emulated-depths test_matmul:test_math_plans without
