@@ -9944,7 +9944,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         done += steps;
         of_term += steps;
         if (of_term < term && done < length) continue; /* fault: matmul-thin-slots */
-        of_term = 0;
+        of_term = 0; /* `at` is where the next term begins: terms are whole turns, see gpul__plain_split */
         /* the trees of all rows, a column at a time; in the end a thread has sums of one row */
         GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) {
             Compute of[kClasses];
@@ -10450,8 +10450,8 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
     const int thread = int(threadIdx.x);
     const bool along_k = op.k_stride == 1;
     const uint32_t first = blockIdx.x * v.share, end = op.tiles - first < v.share ? op.tiles : first + v.share;
-    uint32_t down = ~0u, most = 0,
-             least = ~0u; /* of the thread's row, so far: the largest |x|, and the smallest less 1 */
+    /* the tile's place below others; of the thread's row, so far: the largest |x|, and the smallest less 1 */
+    uint32_t down = ~0u, most = 0, least = ~0u;
     gpul__await();
     if (!gpul__gemm_chosen(v.choice) || first >= op.tiles || (blockIdx.z > 0 && op.batch == 0)) return;
     const bool f16 = v.how == gpul__pack_parts && gpul__gemm_way(v.choice) == gpul__gemm_by_f16;
@@ -11825,9 +11825,9 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
         gpul__await();
         return gpul__gemm_chosen(v.choice);
     };
-    const auto twice =
-        [&]() -> uint32_t { /* 1: TF32 in two parts */
-                            return kTerms ? gpul__warp_uniform(gpul__gemm_way(v.choice) == gpul__gemm_by_tf32) : 0;
+    /* 1: TF32 in two parts */
+    const auto twice = [&]() -> uint32_t {
+        return kTerms ? gpul__warp_uniform(gpul__gemm_way(v.choice) == gpul__gemm_by_tf32) : 0;
     };
     gpul__tensor_work work;
     if (warpgroup == 2 || (warpgroup == 1 && gathers)) {
@@ -12308,9 +12308,8 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     if (most > 256) most = 256;
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
     const bool thin = gpul__gemm_is_thin(p, plan->mma != 0);
-    const int64_t step = !thin ? 32 /* or whole turns of the kernel */
-                         : plan->mma ? int(gpul__gemm_thin_mma::kTurn)
-                                     : int(gpul__gemm_thin<float>::kTurn);
+    /* of few rows or columns, terms are whole turns of their kernel, which relies on it */
+    const int64_t step = !thin ? 32 : plan->mma ? int(gpul__gemm_thin_mma::kTurn) : int(gpul__gemm_thin<float>::kTurn);
     double shortest = 1e300;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];

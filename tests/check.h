@@ -503,8 +503,8 @@ static CHECK_UNUSED int large_tests(void) {
     return text && text[0] == '1';
 }
 
-/* Whether case k of a loop over many is left out: fifteen of sixteen are where the build makes each of them slow, which make
- * test says by CHECK_QUICK=1 (SANITIZE, WATCH). Which ones follows no pattern that a loop's cases may have. */
+/* Whether case k of a loop over many is left out: fifteen of sixteen are where the build makes each of them slow, which
+ * make test says by CHECK_QUICK=1 (SANITIZE, WATCH). Which ones follows no pattern that a loop's cases may have. */
 static CHECK_UNUSED int left_out(int64_t k) {
     const char *text = getenv("CHECK_QUICK");
     return text && text[0] == '1' && ((uint64_t)k * 0x9E3779B97F4A7C15u) >> 60 != 0;
