@@ -3,7 +3,7 @@
  * Arrays as NumPy has them: orders in memory, views, functions of elements, reductions, comparing and printing.
  *
  *     nvcc -arch=native -o arrays examples/arrays.c gpulite_kernels.cu                     (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o arrays -x c examples/arrays.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o arrays -x c examples/arrays.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"

@@ -4,7 +4,7 @@
  * GPU is, and waits in the end. The work: heat spreads in a cube, by a kernel over a 3-D grid.
  *
  *     nvcc -arch=native -O3 -o asynchronous examples/asynchronous.cu gpulite_kernels.cu    (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o asynchronous -x c++ examples/asynchronous.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o asynchronous -x c++ examples/asynchronous.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./asynchronous [SIDE]
  *

@@ -4,7 +4,7 @@
  * reaches.
  *
  *     nvcc -arch=native -o benchmark examples/benchmark.c gpulite_kernels.cu               (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o benchmark -x c examples/benchmark.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o benchmark -x c examples/benchmark.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  * ./benchmark FILE.csv writes the results there, too.
  *

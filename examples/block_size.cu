@@ -3,7 +3,7 @@
  * How many threads a block should have: what each size keeps busy, how fast it is, and what gpul_block_size picks.
  *
  *     nvcc -arch=native -o block_size examples/block_size.cu gpulite_kernels.cu            (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o block_size -x c++ examples/block_size.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o block_size -x c++ examples/block_size.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  * A multiprocessor (SM) hides the time that memory takes by running other threads meanwhile. It holds blocks as a
  * whole, so many of them and so many threads, and shares its registers and its shared memory out among them. Occupancy

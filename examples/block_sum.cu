@@ -4,7 +4,7 @@
  * GPU.
  *
  *     nvcc -arch=native -o block_sum examples/block_sum.cu gpulite_kernels.cu              (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o block_sum -x c++ examples/block_sum.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o block_sum -x c++ examples/block_sum.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  * A sum is a tree. Each thread adds up some elements for itself. Then the threads of the block add their sums up by
  * halves, in shared memory, which all of them see and which is as fast as a cache. One block has one of the GPU's many

@@ -6,7 +6,7 @@
  * which takes arrays with strides. Reductions that keep the order of the elements: ordered.cu.
  *
  *     nvcc -arch=native -o custom examples/custom.cu gpulite_kernels.cu                    (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o custom -x c++ examples/custom.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o custom -x c++ examples/custom.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  * The macros define plain C functions. A C file of the same program declares and calls them:
  *

@@ -3,7 +3,7 @@
  * What is in this machine, and what gpulite was built for (numba -s, in C). Works with no GPU too: then it says so.
  *
  *     nvcc -arch=native -o device_report examples/device_report.c gpulite_kernels.cu       (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o device_report -x c examples/device_report.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o device_report -x c examples/device_report.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"

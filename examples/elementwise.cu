@@ -4,7 +4,7 @@
  * element by element with a grid of two dimensions. The library's own stand beside them.
  *
  *     nvcc -arch=native -o elementwise examples/elementwise.cu gpulite_kernels.cu          (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o elementwise -x c++ examples/elementwise.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o elementwise -x c++ examples/elementwise.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./elementwise [ROWS COLS]
  *

@@ -3,7 +3,7 @@
  * y = A x, a thread a row: the order in which A lies in memory decides. Then x in shared memory, and gpul_gemv.
  *
  *     nvcc -arch=native -o gemv examples/gemv.cu gpulite_kernels.cu                        (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o gemv -x c++ examples/gemv.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o gemv -x c++ examples/gemv.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./gemv [ROWS COLS]
  *

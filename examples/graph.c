@@ -3,7 +3,7 @@
  * Many short kernels, launched as one: the heat along a rod, step after step, captured once as a CUDA graph.
  *
  *     nvcc -arch=native -o graph examples/graph.c gpulite_kernels.cu                       (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o graph -x c examples/graph.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o graph -x c examples/graph.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  * A kernel of a microsecond or two takes the CPU longer to launch than the GPU to run. A graph is launched by one call,
  * whatever is in it.

@@ -4,7 +4,7 @@
  * Drawn in the terminal and as a picture. CuPy: cp.histogram(x, bins=150)
  *
  *     nvcc -arch=native -o histogram examples/histogram.cu gpulite_kernels.cu              (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o histogram -x c++ examples/histogram.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o histogram -x c++ examples/histogram.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./histogram [CHART.svg]
  */

@@ -4,7 +4,7 @@
  * limit takes the place of a small GPU.
  *
  *     nvcc -arch=native -O3 -o larger examples/larger.c gpulite_kernels.cu                 (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o larger -x c examples/larger.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o larger -x c examples/larger.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./larger [N]
  *

@@ -3,7 +3,7 @@
  * C = A B, a thread an element; by tiles in shared memory; by gpul_matmul; by tensor cores. Square matrices, and others.
  *
  *     nvcc -arch=native -o matmul examples/matmul.cu gpulite_kernels.cu                    (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o matmul -x c++ examples/matmul.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o matmul -x c++ examples/matmul.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./matmul [M K N]        A is M x K, B is K x N
  *

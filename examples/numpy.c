@@ -3,7 +3,7 @@
  * Six small pictures, from raw bytes to statistics. Each line of NumPy, in the comment beside it, is one line of C.
  *
  *     nvcc -arch=native -o numpy examples/numpy.c gpulite_kernels.cu                       (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o numpy -x c examples/numpy.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o numpy -x c examples/numpy.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"

@@ -5,7 +5,7 @@
  * carry a struct.
  *
  *     nvcc -arch=native -o ordered examples/ordered.cu gpulite_kernels.cu                  (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o ordered -x c++ examples/ordered.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o ordered -x c++ examples/ordered.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  * The macros define plain C functions. A C file of the same program declares and calls them:
  *

@@ -3,7 +3,7 @@
  * Out of memory is an answer, no end: the error and what it says, going on after it, and a limit of one's own.
  *
  *     nvcc -arch=native -o out_of_memory examples/out_of_memory.c gpulite_kernels.cu       (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o out_of_memory -x c examples/out_of_memory.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o out_of_memory -x c examples/out_of_memory.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  * CuPy:   except cupy.cuda.memory.OutOfMemoryError: ...
  *         cupy.get_default_memory_pool().set_limit(size=64 * 2**20)

@@ -3,7 +3,7 @@
  * A counter that threads race for, beside one that they add to atomically.
  *
  *     nvcc -arch=native -o race examples/race.cu gpulite_kernels.cu                        (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o race -x c++ examples/race.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o race -x c++ examples/race.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  * `*counter += 1` is three steps: read, add, write. Threads that read the same number write the same number, and all
  * but one of their additions are lost. On a GPU most are. The CPU stand-in runs one thread after the other, so there

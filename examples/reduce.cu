@@ -4,7 +4,7 @@
  * each from 2^12 to 2^28 elements, beside the CPU's, as a picture.
  *
  *     nvcc -arch=native -O3 -o reduce examples/reduce.cu gpulite_kernels.cu                (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o reduce -x c++ examples/reduce.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o reduce -x c++ examples/reduce.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./reduce [CHART.svg]        -O3 is for the loop on the CPU
  */

@@ -4,7 +4,7 @@
  * shows what ran when.
  *
  *     nvcc -arch=native -o streams examples/streams.c gpulite_kernels.cu                   (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o streams -x c examples/streams.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o streams -x c examples/streams.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./streams [CHART.svg]
  *

@@ -4,7 +4,7 @@
  * host.
  *
  *     nvcc -arch=native -o tour examples/tour.c gpulite_kernels.cu                         (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o tour -x c examples/tour.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o tour -x c examples/tour.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./tour [FILE.npy [CHART.svg]]      default: examples/data/digits.npy, tour.svg
  *

@@ -3,7 +3,7 @@
  * How fast data come to the GPU and back: from pageable, pinned and mapped memory, both ways at once, small and large.
  *
  *     nvcc -arch=native -o transfers examples/transfers.c gpulite_kernels.cu               (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o transfers -x c examples/transfers.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o transfers -x c examples/transfers.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./transfers [CHART.svg]
  *

@@ -3,7 +3,7 @@
  * c = a + b, and what each part of it costs: making the arrays, copying in, the kernel, copying out.
  *
  *     nvcc -arch=native -O3 -o vecadd examples/vecadd.c gpulite_kernels.cu                 (Hopper: -arch=sm_90a)
- *     g++ -O2 -ffp-contract=off -Itests/cpu -o vecadd -x c examples/vecadd.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *     g++ -O1 -ffp-contract=off -Itests/cpu -o vecadd -x c examples/vecadd.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./vecadd [N]        -O3 is for the loop on the CPU: without it the GPU would win too easily
  *

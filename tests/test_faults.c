@@ -177,6 +177,7 @@ static void every_call(int code, int flags, int order) {
                  strcmp(call, "cudaHostRegister") == 0 || strcmp(call, "cudaStreamBeginCapture") == 0))
                 continue; /* nobody can release what was made but not told */
             if ((flags & STANDIN_FROM_THEN_ON) && !strstr(call, "Malloc") && !strstr(call, "Alloc")) continue;
+            if (left_out(1) && (i + k) % 4) continue; /* a quarter of them: each is a case of its own */
             (void)cudaSetDevice(HOME);
             one_fault(&w, i, k, (const char(*)[48])names, code, flags, good);
         }

@@ -400,6 +400,7 @@ static void test_beside(void) {
         CHECK_OK(gpul_graph_end(&graph[k], s[k]));
     }
     for (int round = 0; round < ROUNDS; round++) {
+        if (left_out(round) && round != 1) continue; /* an even and an odd one */
         for (int k = 0; k < STREAMS; k++) {
             CHECK_OK(gpul_fill(&sum[k], -1, s[k]));
             /* the graphs run on the streams that they were captured on, and on others */

@@ -687,7 +687,8 @@ static void test_parts(void) { /* more bins than shared memory has words: parts,
         {GPUL_I32, FEW, 900011, 1000, 0, 0, 100, GPUL_I32, 0, 0}, /* on edges that are off by a rounding */
         {GPUL_I32, FEW, 900012, 400, 0, -100, 100, GPUL_I32, 0, 1},
     };
-    for (int k = 0; k < COUNT_OF(cases); k++) run_large(cases + k, k == 0);
+    for (int k = 0; k < COUNT_OF(cases); k++)
+        if (!left_out(k)) run_large(cases + k, k == 0);
 }
 
 static void test_beyond(void) { /* still more: bins in global memory, and a table of frequent ones in each block */

@@ -907,7 +907,7 @@ test_many_streams(void) { /* more of them than there are workspaces, several tim
         CHECK_OK(gpul_fill(&sums, 0, NULL));
         CHECK_OK(gpul_device_synchronize());
         for (int k = 0; k < 40; k++) CHECK_OK(gpul_stream_create(&s[k], GPUL_STREAM_NON_BLOCKING));
-        for (int again = 0; again < 3; again++)
+        for (int again = 0; again < (left_out(1) ? 1 : 3); again++)
             for (int k = 0; k < 40; k++) {
                 gpul_array one = GPUL_ZERO, row = GPUL_ZERO;
                 CHECK_OK(gpul_index(&one, &out, 0, k));
@@ -994,7 +994,7 @@ static void test_workspace_too_small(void) {
         }
         CHECK_OK(gpul_copy_to_host(sums, &out, NULL));
         for (int k = 0; k < 3; k++) CHECK_NEAR(sums[k], 220000, 0);
-        if (i < 2) {
+        if (i < 2 && !left_out(i)) {
             const int64_t n = sizes[i][0], length = sizes[i][1];
             gpul_array some = GPUL_ZERO, rows = GPUL_ZERO, columns = GPUL_ZERO, products = GPUL_ZERO;
             float got[1100];
