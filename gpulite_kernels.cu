@@ -12309,7 +12309,8 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
     const bool thin = gpul__gemm_is_thin(p, plan->mma != 0);
     /* of few rows or columns, terms are whole turns of their kernel, which relies on it */
-    const int64_t step = !thin ? 32 : plan->mma ? int(gpul__gemm_thin_mma::kTurn) : int(gpul__gemm_thin<float>::kTurn);
+    const int turn = plan->mma ? int(gpul__gemm_thin_mma::kTurn) : int(gpul__gemm_thin<float>::kTurn);
+    const int64_t step = thin ? turn : 32; /* fault: matmul-thin-turns */
     double shortest = 1e300;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];

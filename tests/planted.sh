@@ -490,6 +490,7 @@ plant matmul-short-bias test_batches:test_epilogue expression 'p.transposed' 'fa
 plant matmul-short-gelu test_batches:test_epilogue expression 'rows * kCols' 'kCols'
 plant matmul-short-relu test_batches:test_epilogue without
 plant matmul-thin-slots test_matmul:test_chain expression 'of_term < term' 'false'
+plant matmul-thin-turns test_matmul:test_plans expression 'thin ? turn : 32' '32'
 plant matmul-short-k test_matmul:test_plans expression 'p->K > way.most' 'false'
 plant matmul-mma-pairs test_matmul:test_plans expression 'pairs ? 2 : 1' '2'
 plant matmul-mma-vector test_matmul:test_plans expression 'pitch[0] ? 8 : vector[0]' '8'

@@ -1487,6 +1487,8 @@ static void test_plans(void) {
         good = good && (plan.tensor || plan.mma) == (((rounded || halves) && (machine.wgmma || machine.mma)) || narrow);
         good = good && !(plan.tensor && plan.mma) && (!plan.tensor || machine.wgmma) && (!plan.mma || machine.mma);
         /* K, in parts of whole slices, each a term or the 16 of a node */
+        if (few && !plan.short_k) /* terms are whole turns of the kernel for few rows, which relies on it */
+            good = good && (plan.term >= p.K || plan.term % (narrow ? 128 : 64) == 0);
         good = good && (plan.part == plan.term || plan.part == (plan.term < p.K / 16 ? 16 * plan.term : p.K));
         in_turn[plan.tensor ? 2 : plan.mma != 0] += plan.part > plan.term;
         good = good && plan.part * plan.splits >= p.K && plan.part * (plan.splits - 1) < (p.K ? p.K : 1);
