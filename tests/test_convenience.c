@@ -199,7 +199,7 @@ static void test_allclose(void) {
             const int small = shape_product(4, shapes[i]) < 5000;
             int32_t ndim = 4;
             while (ndim > 1 && shapes[i][ndim - 1] == 1) ndim--;
-            if (!small && layout % 3 != i % 3) continue;
+            if ((!small && layout % 3 != i % 3) || left_out(i * LAYOUTS + layout)) continue;
             compare_boxes(GPUL_F32, GPUL_F64, ndim, shapes[i], layout, 0, 0);
             if (!small) continue;
             compare_boxes(GPUL_I64, GPUL_I64, ndim, shapes[i], layout, 0.5, 1);

@@ -663,6 +663,7 @@ static void test_outputs_of_many(void) {
         const int64_t shape[2] = {k < 2 ? 125003 : 41 + k, k < 2 ? 17 : 262144 / 41}, one[2] = {1, shape[1]};
         int64_t wrong = 0;
         box x, h, s, m, d, o, t;
+        if (left_out(1) && k % 3) continue; /* a row of many, and a matrix */
         box_make(&x, GPUL_F32, 2, k < 2 ? one : shape, LAY_F, 1, 1);
         box_make(&h, GPUL_F16, 2, k < 2 ? one : shape, LAY_F, k, 1);
         box_make(&s, GPUL_U8, 2, shape, LAY_C, 3, 1);
@@ -726,6 +727,7 @@ static void test_order_shapes(void) {
         int64_t shape[GPUL_MAX_DIMS];
         int32_t axis = given ? c / COUNT_OF(columns) : rng_below(4) ? (int32_t)rng_below(ndim) : GPUL_ALL_AXES;
         memset(in, 0, sizeof in);
+        if (left_out(k)) continue;
         for (int d = 0; d < ndim; d++)
             shape[d] = given ? columns[c % COUNT_OF(columns)][d ^ axis] : rng_below(most[ndim - 1]);
         for (int i = 0; i < kinds[kind].n_in; i++) {

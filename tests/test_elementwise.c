@@ -694,6 +694,7 @@ static void test_short_rows(void) {
         const gpul_dtype t = all_dtypes[2 * k];
         const int64_t shape[3] = {k % 2 ? 150 : 41, k % 2 ? 780 : 2900, 9 + rng_below(3)};
         box out, a, b;
+        if (left_out(1) && k % 3) continue; /* one of each shape */
         box_make(&out, t, 3, shape, LAY_C, rng_below(17), k / 2);
         box_make(&a, t, 3, shape, LAY_F, rng_below(17), k / 2);
         box_make(&b, t, 3, shape, k == 3 ? LAY_F : LAY_C, rng_below(17), 0);

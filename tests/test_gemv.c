@@ -226,7 +226,7 @@ static void test_same_bits(void) {
         box_random(&x, 0);
         CHECK_OK(gpul_device_array(&y, t, gpul_1d(rows), NULL));
         CHECK_OK(gpul_stream_create(&s, 0));
-        for (int run = 0; run < 4; run++) {
+        for (int run = 0; run < (left_out(1) ? 2 : 4); run++) {
 #ifdef GPULITE_CPU_STANDIN
             standin_order(run == 1 ? STANDIN_REVERSE : run ? STANDIN_RANDOM : STANDIN_FORWARD);
             standin_seed((unsigned long long)run);
@@ -272,6 +272,7 @@ static void test_narrow(void) {
         gpul_array y = GPUL_ZERO, other = GPUL_ZERO;
         double by_cols[68], by_rows[68];
         box A, x;
+        if (left_out(1) && k % 4 != 1) continue; /* one of doubles, two of floats */
         box_2d(&A, t, rows, cols, LAY_F, 0, 0);
         box_1d(&x, t, cols, 0, 0);
         box_random(&A, 0);
@@ -386,7 +387,9 @@ static void test_recorded(void) {
         for (int d = 0; d < 2; d++)
             for (int l = 0; l < 5; l++) {
                 const gpul_dtype t = d ? GPUL_F64 : GPUL_F32;
-                const uint64_t got = gemv_hash(t, k, layouts[l]);
+                uint64_t got;
+                if (left_out((k * 2 + d) * 5 + l)) continue;
+                got = gemv_hash(t, k, layouts[l]);
                 if (got == recorded[k].hash[d]) check_pass();
                 else
                     FAIL("%s, %d x %d, layout %d: bits %016llx, recorded %016llx", gpul_dtype_name(t), recorded[k].rows,

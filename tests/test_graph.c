@@ -292,7 +292,7 @@ static void test_steps(void) {
         CHECK_OK(gpul_fill(&out, 7, NULL));
         CHECK_OK(gpul_copy_to_host(got, &out, NULL));
         if (!CHECK_BYTES(want, got, bytes)) printf("    %s ran while it was captured\n", p->name);
-        for (int replay = 0; replay < 3; replay++) {
+        for (int replay = 0; replay < (left_out(1) ? 1 : 3); replay++) {
             unsigned char *before = (unsigned char *)malloc(bytes);
             memcpy(before, want, bytes);
             stage_change(&g);

@@ -616,6 +616,7 @@ static void test_views(void) {
     for (int k = 0; k < COUNT_OF(shapes); k++)
         for (int32_t ndim = 1; ndim <= 3; ndim++)
             for (int layout = 0; layout < LAYOUTS; layout++) {
+                if (left_out((k * 4 + ndim) * LAYOUTS + layout)) continue;
                 view_of(ndim, shapes[k], layout, 1, 1); /* one thread does it all, */
                 view_of(ndim, shapes[k], layout, 2, 8);
                 view_of(ndim, shapes[k], layout, 20, 32); /* most have nothing to do */

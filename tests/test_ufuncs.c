@@ -263,6 +263,7 @@ static void test_binary(void) { /* all pairs, as arrays, and each value as a sca
                 for (int64_t i = 0; i < x.n; i += 1 + (op + side) % 2) {
                     const num v = box_get(&y, i);
                     box one;
+                    if (left_out(((d * 40 + op) * 2 + side) * 100 + i)) continue;
                     if (!is_float(t) && ((double)v.i >= 0x1p63 || (int64_t)(double)v.i != v.i)) continue;
                     if (!is_float(t) && op == GPUL_POWER && !side && v.i < 0) continue;
                     box_1d(&out, gpul_binary_dtype(op, t), x.n, 0, FILL_NAN);
@@ -793,6 +794,7 @@ static void test_long(void) { /* vectors of 16 bytes, which shorter arrays have 
         const work w = {t == to ? UNARY : CONVERT, t == to ? GPUL_NEGATIVE : 0, 0, 0};
         const int64_t n = ((int64_t)1 << 20) + rng_below(40000);
         box x, out;
+        if (left_out(1) && k % 4 != 1) continue; /* two types of 16 bits, one of 32 */
         box_1d(&x, t, n, k % 2 ? rng_below(17) : 0, FILL_NAN);
         box_1d(&out, to, n, k % 2 ? rng_below(17) : 0, FILL_GARBAGE);
         box_random(&x, 0);
