@@ -6826,8 +6826,8 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
     if (status == GPUL_OK) status = gpul__benchmark_samples(&b);
     if (status == GPUL_OK) {
         r.samples = gpul__steady(&b, 1);
-        r.discarded = b.taken - r.samples;
         if (r.samples > b.options.repeat) r.samples = b.options.repeat;
+        r.discarded = b.taken - r.samples;
         gpul__statistics(&r.cpu, b.cpu, r.samples, b.sorted);
         gpul__statistics(&r.gpu, b.gpu, r.samples, b.sorted);
         r.bytes = b.options.bytes;

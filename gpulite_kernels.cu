@@ -7743,7 +7743,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * for 16-bit types on tensor cores, up to 64 steps.
  *
  * gpul__gemm_thin_kernel, for every GPU, where C has four rows or four columns at most, and K more steps than that: the
- * operand that is long is read once, at the speed of memory, by threads that keep the sums. A sum has eight chains.
+ * operand that is long is read once, at the speed of memory, by threads that keep the sums. A sum has eight chains. One
+ * row or one column has a kernel with registers for one, of which more blocks run at once.
  *
  * gpul__gemm_thin_mma_kernel, for 16-bit types on tensor cores, where C has eight rows or eight columns at most: the same
  * by mma, whose operands are what a thread has loaded. A sum has four chains.
@@ -9762,7 +9763,8 @@ template <typename Type> struct gpul__gemm_thin {
         kVector = kSums,
         kSplitK = 1,
         kBlocksPerSM = sizeof(T) == 2 ? 3 : 4,
-        kTurn = 64, /* steps of K at a time: eight vectors of a thread */
+        kBlocksOfOne = 5, /* of the kernel for one column */
+        kTurn = 64,       /* steps of K at a time: eight vectors of a thread */
         kTurns = int(kTurn) / (kClasses * kWide),
         kMany = int(kWide) < 4 ? kWide : 4,
         kChunk = 4096 / sizeof(Compute),                /* steps of the short operand that shared memory holds */
@@ -9786,8 +9788,8 @@ static __device__ __forceinline__ void gpul__gemm_widen_all(Compute (&to)[n][kWi
 /* Multiplies a turn's vectors, of the steps of a class from step k of the chunk on, by kColumns columns. */
 template <typename S, int kColumns>
 static __device__ __forceinline__ void
-gpul__gemm_multiply_thin(typename S::Compute (&acc)[S::kWide][S::kShort], const gpul__raw (&raw)[S::kTurns * S::kWide],
-                         const typename S::Compute (&shared)[S::kShort][S::kPitch], int k, int of_class, bool along_k,
+gpul__gemm_multiply_thin(typename S::Compute (&acc)[S::kWide][kColumns], const gpul__raw (&raw)[S::kTurns * S::kWide],
+                         const typename S::Compute (&shared)[kColumns][S::kPitch], int k, int of_class, bool along_k,
                          bool bf16) {
     typedef typename S::T T;
     typedef typename S::Compute Compute;
@@ -9816,15 +9818,16 @@ gpul__gemm_multiply_thin(typename S::Compute (&acc)[S::kWide][S::kShort], const 
     }
 }
 
-template <typename S>
-static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
+/* kColumns: of the short operand, at most: one, or kShort */
+template <typename S, int kColumns>
+static __global__ void __launch_bounds__(S::kThreads, kColumns == 1 ? int(S::kBlocksOfOne) : int(S::kBlocksPerSM))
     gpul__gemm_thin_kernel(const __grid_constant__ gpul__gemm_view v) {
     typedef typename S::T T;
     typedef typename S::Compute Compute;
     enum { kWide = S::kWide, kClasses = S::kClasses, kVectors = S::kTurns * kWide };
     if (!gpul__gemm_multiplies<S>::value) return;
     const gpul__gemm_problem &p = v.problem;
-    __shared__ __align__(16) Compute shared[S::kShort][S::kPitch], chains[kClasses][S::kChainPitch];
+    __shared__ __align__(16) Compute shared[kColumns][S::kPitch], chains[kClasses][S::kChainPitch];
     const int thread = int(threadIdx.x), warp = thread / 32, lanes = int(blockDim.x) / kClasses, wide = lanes * kWide,
               lanes_log2 = 31 - __clz(lanes);
     const bool bf16 = p.dtype == GPUL_BF16, turned = p.M < p.N;
@@ -9841,7 +9844,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
                   term = v.plan.term;
     const int64_t length = p.K - begin < v.plan.part ? p.K - begin : v.plan.part; /* the split of this block */
     const int rows = extent - first < wide ? int(extent - first) : wide,
-              columns = gpul__gemm_columns(p, side_y, product);
+              columns = kColumns == 1 ? 1 : gpul__gemm_columns(p, side_y, product);
     const T *const x = static_cast<const T *>(side_x.data) + product * x_batch;
     const T *const y = static_cast<const T *>(side_y.data) + product * y_batch + begin * y_step;
     gpul__extent memory;
@@ -9874,7 +9877,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     const int chunk = S::kChunk >> (__ffs(room) - 1),
               slot = term < chunk ? (int(term) + S::kTurn - 1) / S::kTurn * S::kTurn : chunk,
               slots = term < length ? chunk / slot : 1;
-    Compute acc[kWide][S::kShort];
+    Compute acc[kWide][kColumns];
     S tile;
     gpul__gemm_zero(acc);
     gpul__gemm_zero(tile.sum);
@@ -9897,10 +9900,10 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
                 const int64_t from = number * term + step;
                 const bool there = step < (slots > 1 ? int(term) : steps) && from < left;
                 const T *const one = y + of_one * y_batch + (done + from) * y_step;
-                T value[S::kShort];
-                GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w)
+                T value[kColumns];
+                GPUL__UNROLL_FOR (int w = 0; w < kColumns; ++w)
                     value[w] = w < columns && there ? one[w * y_stride] : T();
-                GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w)
+                GPUL__UNROLL_FOR (int w = 0; w < kColumns; ++w)
                     shared[w][S::at(of_one * chunk + k)] = gpul__gemm_widen(value[w], bf16);
             }
             __syncthreads(); /* fault: matmul-thin-late */
@@ -9937,8 +9940,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
                 }
             }
             GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) at[i] += S::kTurns * next;
-            if (columns == 1) gpul__gemm_multiply_thin<S, 1>(acc, raw, shared, at_slot + k, of_class, along_k, bf16);
-            else gpul__gemm_multiply_thin<S, S::kShort>(acc, raw, shared, at_slot + k, of_class, along_k, bf16);
+            gpul__gemm_multiply_thin<S, kColumns>(acc, raw, shared, at_slot + k, of_class, along_k, bf16);
         }
         ++in;
         done += steps;
@@ -9946,7 +9948,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         if (of_term < term && done < length) continue; /* fault: matmul-thin-slots */
         of_term = 0; /* `at` is where the next term begins: terms are whole turns, see gpul__plain_split */
         /* the trees of all rows, a column at a time; in the end a thread has sums of one row */
-        GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) {
+        GPUL__UNROLL_FOR (int w = 0; w < kColumns; ++w) {
             Compute of[kClasses];
             if (w >= columns) break;
             __syncthreads(); /* fault: matmul-thin-tree-early */
@@ -12035,11 +12037,12 @@ struct gpul__gemm_tile {
     int32_t m = 0, n = 0, threads = 0, shared_bytes = 0, blocks_per_sm = 0;
     double busy = 0, single = 0;
     int32_t alone = 0, end = 0, add = 0;
-    int32_t wait = 0;    /* for operands that are not copied 16 bytes at a time, a step more */
-    int32_t thin = 0;    /* 0, or gpul__gemm_thin_kernel: see gpul__gemm_thin_tile_of */
-    bool tensor = false; /* by mma: of 16-bit types; */
-    bool odd = true;     /* and of those that begin anywhere; if not, left out for sm_90a */
-    bool terms = true;   /* takes several terms of the tree */
+    int32_t wait = 0;                          /* for operands that are not copied 16 bytes at a time, a step more */
+    int32_t thin = 0;                          /* 0, or gpul__gemm_thin_kernel: see gpul__gemm_thin_tile_of */
+    bool tensor = false;                       /* by mma: of 16-bit types; */
+    bool odd = true;                           /* and of those that begin anywhere; if not, left out for sm_90a */
+    bool terms = true;                         /* takes several terms of the tree */
+    void (*of_one)(const gpul__gemm_view) = 0; /* the kernel for one row or one column, where that is another */
 };
 template <typename S>
 static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, int32_t alone, int32_t end, int32_t add,
@@ -12073,13 +12076,14 @@ static inline uint32_t gpul__gemm_threads(const gpul__gemm_tile &tile, int64_t K
 /* A block has all threads and rows, or a part: one over it. */
 template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of(int32_t part) {
     typedef gpul__gemm_thin<T> S;
-    gpul__gemm_tile tile = {gpul__gemm_thin_kernel<S>, S::kM / part, S::kN, S::kThreads / part};
+    gpul__gemm_tile tile = {gpul__gemm_thin_kernel<S, S::kShort>, S::kM / part, S::kN, S::kThreads / part};
     tile.blocks_per_sm = part > 1 ? 10 : int32_t(S::kBlocksPerSM);
     tile.busy = (sizeof(T) == 2 ? 24. : 16) / part + (part > 1);
     tile.alone = 40;
     tile.end = 4000 / part;
     tile.add = 100;
     tile.thin = part;
+    tile.of_one = gpul__gemm_thin_kernel<S, 1>;
     return tile;
 }
 typedef gpul__gemm_halves<128, 128, 64, 64, 32, 2, 3> gpul__gemm_large_halves;
@@ -13030,8 +13034,10 @@ static int32_t gpul__launch_plain(gpul__gemm_view &v, gpul_stream stream) {
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n;
     const uint32_t products =
         uint32_t(gpul_ceil_div(int64_t(gpul__batch_of(v.problem)), int64_t(v.plan.products_at_once)));
+    const bool one = tile.of_one && (v.problem.M == 1 || v.problem.N == 1); /* fault: matmul-thin-one */
     gpul__gemm_divide_tiles(&v);
-    return gpul__launch_early(v.plan.device, tile.kernel, gpul__dim(uint32_t(tiles), products, uint32_t(v.plan.splits)),
+    return gpul__launch_early(v.plan.device, one ? tile.of_one : tile.kernel,
+                              gpul__dim(uint32_t(tiles), products, uint32_t(v.plan.splits)),
                               gpul__dim(gpul__gemm_threads(tile, v.problem.K)), tile.shared_bytes, stream, v);
 }
 

@@ -463,7 +463,7 @@ if [ -n "$nvcc" ]; then
     have nm && try 'symbols of the kernels' symbols "$d/gpu.o"
     try "nvcc compiles a user's .cu" "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wsign-conversion,-Wshadow,-Werror -I. -c -o "$d/own.o" "$d/own.cu"
     # as far as PTX, whose translation, of the same engines, is the kernels' above
-    try "nvcc compiles operations of a user's own" "$nvcc" -std=c++17 -gencode=arch=compute_80,code=compute_80 -Xcicc -O0 -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wshadow,-Werror -I. -Itests -c -o "$d/custom.o" tests/custom_kernels.cu
+    try "nvcc compiles operations of a user's own" "$nvcc" -std=c++17 -gencode=arch=compute_80,code=compute_80 -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wshadow,-Werror -I. -Itests -c -o "$d/custom.o" tests/custom_kernels.cu
     misuses "$d/own.in" "$d/own" nvcc "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -I. -c -o "$d/wrong.o"
     misuses "$d/wrong.in" "$d/launches" nvcc "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -I. -c -o "$d/wrong.o"
     for order in after before; do

@@ -524,6 +524,7 @@ plant matmul-thin-early test_matmul:test_thin without
 plant matmul-thin-late test_matmul:test_thin without
 plant matmul-thin-tree-early test_matmul:test_thin without
 plant matmul-thin-tree-late test_matmul:test_thin without
+plant matmul-thin-one test_matmul:test_thin expression 'v.problem.M == 1 || v.problem.N == 1' 'true'
 plant matmul-thin-edge test_matmul:test_thin expression 'j < exist' 'true'
 plant matmul-thin-rule test_matmul:test_plans expression 'p->K > steps' 'true'
 plant matmul-narrow-edge test_matmul:test_thin expression 'j < count' 'true'
