@@ -9767,14 +9767,20 @@ template <typename Type> struct gpul__gemm_thin {
         kTurn = 64,       /* steps of K at a time: eight vectors of a thread */
         kTurns = int(kTurn) / (kClasses * kWide),
         kMany = int(kWide) < 4 ? kWide : 4,
-        kChunk = 4096 / sizeof(Compute),                /* steps of the short operand that shared memory holds */
-        kPitch = int(kChunk) / 32 * 36,                 /* see at() */
-        kChainPitch = int(kLong) + 16 / sizeof(Compute) /* eight lanes write a row's chains to different banks */
+        kChunk = 4096 / sizeof(Compute) /* steps of the short operand that shared memory holds, at most */
     };
     Compute sum[kSums];
     template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) { visit(0, 0, sum); }
-    /* where a step is in shared memory: eight lanes read vectors of different banks */
-    static __device__ __forceinline__ int at(int k) { return k + k / 32 * 4; }
+    /* Where a step of the first of `columns` columns is in shared memory, and 32 elements further the same step of the
+     * next: eight lanes read vectors of different banks, and so do lanes of several products. */
+    static __device__ __forceinline__ constexpr int at(int columns, int k) { return k + k / 32 * (32 * columns - 28); }
+    /* Small blocks have room for fewer steps, as more of them run at once. */
+    static __device__ __host__ __forceinline__ constexpr int chunk(int threads) {
+        return threads < int(kThreads) ? kChunk / 2 : kChunk;
+    }
+    static constexpr int shared_bytes(int threads) { /* of a column: steps, and the chains of rows */
+        return (chunk(threads) / 32 * 36 + threads / kClasses * kWide * 11) * int(sizeof(Compute));
+    }
 };
 
 template <bool kBf16, typename T, typename Compute, int n, int kWide>
@@ -9789,26 +9795,25 @@ static __device__ __forceinline__ void gpul__gemm_widen_all(Compute (&to)[n][kWi
 template <typename S, int kColumns>
 static __device__ __forceinline__ void
 gpul__gemm_multiply_thin(typename S::Compute (&acc)[S::kWide][kColumns], const gpul__raw (&raw)[S::kTurns * S::kWide],
-                         const typename S::Compute (&shared)[kColumns][S::kPitch], int k, int of_class, bool along_k,
-                         bool bf16) {
+                         const typename S::Compute *shared, int k, int of_class, bool along_k, bool bf16) {
     typedef typename S::T T;
     typedef typename S::Compute Compute;
     enum { kWide = S::kWide, kMany = S::kMany };
     GPUL__UNROLL_FOR (int g = 0; g < int(S::kTurns) * kWide; g += kMany) {
-        const int step = S::at(k + (g / kWide * S::kClasses + of_class) * kWide), r = g % kWide;
+        const int step = S::at(kColumns, k + (g / kWide * S::kClasses + of_class) * kWide), r = g % kWide;
         Compute value[kMany][kWide];
         if (sizeof(T) == 2 && bf16) gpul__gemm_widen_all<true, T>(value, raw + g);
         else gpul__gemm_widen_all<false, T>(value, raw + g);
         GPUL__UNROLL_FOR (int w = 0; w < kColumns; ++w) {
             Compute factor[kWide]; /* 0 where there is no such column: no branch, so reads overlap */
             if (along_k) {
-                gpul__gemm_read<kWide>(factor, shared[w] + step);
+                gpul__gemm_read<kWide>(factor, shared + step + w * 32);
                 GPUL__UNROLL_FOR (int i = 0; i < kMany; ++i) {
                     GPUL__UNROLL_FOR (int j = 0; j < kWide; ++j)
                         acc[r + i][w] = gpul__gemm_fma(value[i][j], factor[j], acc[r + i][w]);
                 }
             } else {
-                gpul__gemm_read<kMany>(factor, shared[w] + step + r);
+                gpul__gemm_read<kMany>(factor, shared + step + r + w * 32);
                 GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
                     GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i)
                         acc[i][w] = gpul__gemm_fma(value[j][i], factor[j], acc[i][w]);
@@ -9827,9 +9832,12 @@ static __global__ void __launch_bounds__(S::kThreads, kColumns == 1 ? int(S::kBl
     enum { kWide = S::kWide, kClasses = S::kClasses, kVectors = S::kTurns * kWide };
     if (!gpul__gemm_multiplies<S>::value) return;
     const gpul__gemm_problem &p = v.problem;
-    __shared__ __align__(16) Compute shared[kColumns][S::kPitch], chains[kClasses][S::kChainPitch];
     const int thread = int(threadIdx.x), warp = thread / 32, lanes = int(blockDim.x) / kClasses, wide = lanes * kWide,
               lanes_log2 = 31 - __clz(lanes);
+    GPUL_SHARED(Compute, shared);
+    /* [row][column][class], where eight lanes write a row's to different banks, and so do the next rows' */
+    Compute *const chains = shared + S::at(kColumns, S::chunk(int(blockDim.x)));
+    enum { kChains = kColumns * kClasses + (kColumns > 1 ? 9 : 1) };
     const bool bf16 = p.dtype == GPUL_BF16, turned = p.M < p.N;
     /* y: the products of the stack, of which there may be fewer than the block has room for; the rows of one */
     const int room = v.plan.products_at_once, product = int(blockIdx.y) * room,
@@ -9874,7 +9882,7 @@ static __global__ void __launch_bounds__(S::kThreads, kColumns == 1 ? int(S::kBl
     const int row = thread & (wide - 1),
               column = (thread / kWide >> lanes_log2) * S::kSums; /* of the thread's sums, in the end */
     /* shared memory holds several terms of a product, or a part of one: where each begins there, and how many */
-    const int chunk = S::kChunk >> (__ffs(room) - 1),
+    const int chunk = S::chunk(int(blockDim.x)) >> (__ffs(room) - 1),
               slot = term < chunk ? (int(term) + S::kTurn - 1) / S::kTurn * S::kTurn : chunk,
               slots = term < length ? chunk / slot : 1;
     Compute acc[kWide][kColumns];
@@ -9904,7 +9912,7 @@ static __global__ void __launch_bounds__(S::kThreads, kColumns == 1 ? int(S::kBl
                 GPUL__UNROLL_FOR (int w = 0; w < kColumns; ++w)
                     value[w] = w < columns && there ? one[w * y_stride] : T();
                 GPUL__UNROLL_FOR (int w = 0; w < kColumns; ++w)
-                    shared[w][S::at(of_one * chunk + k)] = gpul__gemm_widen(value[w], bf16);
+                    shared[S::at(kColumns, of_one * chunk + k) + w * 32] = gpul__gemm_widen(value[w], bf16);
             }
             __syncthreads(); /* fault: matmul-thin-late */
         }
@@ -9947,22 +9955,24 @@ static __global__ void __launch_bounds__(S::kThreads, kColumns == 1 ? int(S::kBl
         of_term += steps;
         if (of_term < term && done < length) continue; /* fault: matmul-thin-slots */
         of_term = 0; /* `at` is where the next term begins: terms are whole turns, see gpul__plain_split */
-        /* the trees of all rows, a column at a time; in the end a thread has sums of one row */
+        /* the trees: a thread has those of one row and some columns, which are its sums in the end */
+        __syncthreads(); /* fault: matmul-thin-tree-early */
         GPUL__UNROLL_FOR (int w = 0; w < kColumns; ++w) {
-            Compute of[kClasses];
             if (w >= columns) break;
-            __syncthreads(); /* fault: matmul-thin-tree-early */
             GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) {
                 const int to = along_k ? own + i * apart_rows : first_own + (in_product < rows ? here : in_product) + i;
-                if (to >= own) chains[of_class][to] = acc[i][w];
+                if (to >= own) chains[to * kChains + w * kClasses + of_class] = acc[i][w];
             }
-            __syncthreads(); /* fault: matmul-thin-tree-late */
-            GPUL__UNROLL_FOR (int c = 0; c < kClasses; ++c) of[c] = chains[c][row];
+        }
+        __syncthreads(); /* fault: matmul-thin-tree-late */
+        GPUL__UNROLL_FOR (int i = 0; i < (kColumns < S::kSums ? kColumns : int(S::kSums)); ++i) {
+            Compute of[kClasses];
+            if (column + i >= columns) break;
+            GPUL__UNROLL_FOR (int c = 0; c < kClasses; ++c) of[c] = chains[row * kChains + (column + i) * kClasses + c];
             GPUL__UNROLL_FOR (int c = 1; c < kClasses; c *= 2) {
                 GPUL__UNROLL_FOR (int d = 0; d < kClasses; d += 2 * c) of[d] = gpul__gemm_add(of[d], of[d + c]);
             }
-            if (w / S::kSums * S::kSums == column)
-                tile.sum[w % S::kSums] = gpul__gemm_add(tile.sum[w % S::kSums], of[0]);
+            tile.sum[i] = gpul__gemm_add(tile.sum[i], of[0]);
         }
         gpul__gemm_zero(acc);
     }
@@ -12076,7 +12086,8 @@ static inline uint32_t gpul__gemm_threads(const gpul__gemm_tile &tile, int64_t K
 /* A block has all threads and rows, or a part: one over it. */
 template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of(int32_t part) {
     typedef gpul__gemm_thin<T> S;
-    gpul__gemm_tile tile = {gpul__gemm_thin_kernel<S, S::kShort>, S::kM / part, S::kN, S::kThreads / part};
+    gpul__gemm_tile tile = {gpul__gemm_thin_kernel<S, S::kShort>, S::kM / part, S::kN, S::kThreads / part,
+                            S::kShort * S::shared_bytes(S::kThreads / part)};
     tile.blocks_per_sm = part > 1 ? 10 : int32_t(S::kBlocksPerSM);
     tile.busy = (sizeof(T) == 2 ? 24. : 16) / part + (part > 1);
     tile.alone = 40;
@@ -13036,9 +13047,9 @@ static int32_t gpul__launch_plain(gpul__gemm_view &v, gpul_stream stream) {
         uint32_t(gpul_ceil_div(int64_t(gpul__batch_of(v.problem)), int64_t(v.plan.products_at_once)));
     const bool one = tile.of_one && (v.problem.M == 1 || v.problem.N == 1); /* fault: matmul-thin-one */
     gpul__gemm_divide_tiles(&v);
-    return gpul__launch_early(v.plan.device, one ? tile.of_one : tile.kernel,
-                              gpul__dim(uint32_t(tiles), products, uint32_t(v.plan.splits)),
-                              gpul__dim(gpul__gemm_threads(tile, v.problem.K)), tile.shared_bytes, stream, v);
+    return gpul__launch_early(
+        v.plan.device, one ? tile.of_one : tile.kernel, gpul__dim(uint32_t(tiles), products, uint32_t(v.plan.splits)),
+        gpul__dim(gpul__gemm_threads(tile, v.problem.K)), tile.shared_bytes / (one ? tile.n : 1), stream, v);
 }
 
 /* What gpul__gemm_pack reads of A and B. */
