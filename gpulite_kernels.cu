@@ -9774,7 +9774,9 @@ template <typename Type> struct gpul__gemm_thin {
     /* Where a step of the first of `columns` columns is in shared memory, and 32 elements further the same step of the
      * next: eight lanes read vectors of different banks, and so do lanes of several products. */
     static __device__ __forceinline__ constexpr int at(int columns, int k) { return k + k / 32 * (32 * columns - 28); }
-    /* Small blocks have room for fewer steps, as more of them run at once. */
+    /* Small blocks have room for fewer steps, as more of them run at once: a turn for each of the four products, at most,
+     * that they take. */
+    static_assert(kChunk / 2 >= 4 * kTurn, "");
     static __device__ __host__ __forceinline__ constexpr int chunk(int threads) {
         return threads < int(kThreads) ? kChunk / 2 : kChunk;
     }
