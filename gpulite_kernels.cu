@@ -7747,7 +7747,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * row or one column has a kernel with registers for one, of which more blocks run at once.
  *
  * gpul__gemm_thin_mma_kernel, for 16-bit types on tensor cores, where C has eight rows or eight columns at most: the same
- * by mma, whose operands are what a thread has loaded. A sum has four chains.
+ * by mma, whose operands are what a thread has loaded. A sum has four chains. (Where the other side has nine to sixteen
+ * and K up to 64 steps, the kernel for short K is faster.)
  *
  * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores, but for small products. A block is a producer and two
  * consumers, each a warpgroup. Two threads of the producer issue bulk tensor copies into a ring of stages, slices 64
@@ -12138,12 +12139,16 @@ static inline int64_t gpul__gemm_few(const gpul__gemm_problem *p, bool mma) {
     return mma && gpul__bytes_of(p->dtype) == 2 ? int(gpul__gemm_thin_mma::kShort) : 4;
 }
 /* So few rows or columns, and more steps than the kernels for short K have: a sum is another tree then, so the shape
- * alone decides. */
+ * alone decides. By mma, up to eight rows or columns of the other side share a block with other products; of nine to
+ * sixteen, a warp of the kernel for short K fits one. */
 static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
-    const int64_t element = gpul__bytes_of(p->dtype), most = gpul__gemm_few(p, mma),
+    const int64_t element = gpul__bytes_of(p->dtype), most = gpul__gemm_few(p, mma), side = p->M > p->N ? p->M : p->N,
                   steps = element == 8 ? int(gpul__gemm_short<double, 1>::kSteps)
                           : element == 4 ? int(gpul__gemm_short<float, 1>::kSteps)
-                                         : int(gpul__gemm_short<gpul__gemm_16, 1>::kSteps);
+                          : mma && side > int(gpul__gemm_thin_mma::kOfProduct) &&
+                                  side <= 16 /* fault: matmul-narrow-short */
+                              ? int(gpul__gemm_short_mma::kSteps)
+                              : int(gpul__gemm_short<gpul__gemm_16, 1>::kSteps);
     return (p->M <= most || p->N <= most) && p->K > steps && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
 }
 

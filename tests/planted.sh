@@ -527,6 +527,7 @@ plant matmul-thin-tree-late test_matmul:test_thin without
 plant matmul-thin-one test_matmul:test_thin expression 'v.problem.M == 1 || v.problem.N == 1' 'true'
 plant matmul-thin-edge test_matmul:test_thin expression 'j < exist' 'true'
 plant matmul-thin-rule test_matmul:test_plans expression 'p->K > steps' 'true'
+plant matmul-narrow-short test_matmul:test_plans expression 'side <= 16' 'false'
 plant matmul-narrow-edge test_matmul:test_thin expression 'j < count' 'true'
 plant matmul-narrow-mask test_matmul:test_thin expression 'count * 2' '16'
 plant matmul-narrow-promote test_matmul:test_long_sums expression 'v.plan.term < S::kChunk' 'true'
