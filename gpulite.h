@@ -1245,7 +1245,7 @@ typedef struct gpul_benchmark_result {
     gpul_statistics cpu; /* the host's clock around the call alone */
     gpul_statistics gpu; /* between events on the stream before and after the call */
     int64_t samples;     /* that these are of */
-    int64_t discarded;   /* samples that were left out because the clock was low */
+    int64_t discarded;   /* others that were taken and left out: the clock was low, or seemed so at first */
     double bytes, flops; /* as in the options */
     double gbps, gflops; /* of the median GPU time; 0: not known, as in all that follow */
     double intensity;    /* flops a byte */
@@ -6827,7 +6827,7 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
     if (status == GPUL_OK) {
         r.samples = gpul__steady(&b, 1);
         if (r.samples > b.options.repeat) r.samples = b.options.repeat;
-        r.discarded = b.taken - r.samples;
+        r.discarded = b.taken - r.samples; /* fault: benchmark-discarded */
         gpul__statistics(&r.cpu, b.cpu, r.samples, b.sorted);
         gpul__statistics(&r.gpu, b.gpu, r.samples, b.sorted);
         r.bytes = b.options.bytes;

@@ -9774,15 +9774,22 @@ template <typename Type> struct gpul__gemm_thin {
     template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) { visit(0, 0, sum); }
     /* Where a step of the first of `columns` columns is in shared memory, and 32 elements further the same step of the
      * next: eight lanes read vectors of different banks, and so do lanes of several products. */
-    static __device__ __forceinline__ constexpr int at(int columns, int k) { return k + k / 32 * (32 * columns - 28); }
+    static __device__ __host__ __forceinline__ constexpr int at(int columns, int k) {
+        return k + k / 32 * (32 * columns - 28);
+    }
     /* Small blocks have room for fewer steps, as more of them run at once: a turn for each of the four products, at most,
      * that they take. */
     static_assert(kChunk / 2 >= 4 * kTurn, "");
     static __device__ __host__ __forceinline__ constexpr int chunk(int threads) {
         return threads < int(kThreads) ? kChunk / 2 : kChunk;
     }
-    static constexpr int shared_bytes(int threads) { /* of a column: steps, and the chains of rows */
-        return (chunk(threads) / 32 * 36 + threads / kClasses * kWide * 11) * int(sizeof(Compute));
+    /* The chains of a row: eight lanes write a row's to different banks, and so do the next rows' */
+    static __device__ __forceinline__ constexpr int chains(int columns) {
+        return columns * kClasses + (columns > 1 ? 9 : 1);
+    }
+    /* Of a column: steps, and the chains of rows. As much for each of several is more than they need. */
+    static constexpr int shared_bytes(int threads) {
+        return (at(1, chunk(threads)) + threads / kClasses * kWide * (kClasses + 3)) * int(sizeof(Compute));
     }
 };
 
@@ -9838,9 +9845,9 @@ static __global__ void __launch_bounds__(S::kThreads, kColumns == 1 ? int(S::kBl
     const int thread = int(threadIdx.x), warp = thread / 32, lanes = int(blockDim.x) / kClasses, wide = lanes * kWide,
               lanes_log2 = 31 - __clz(lanes);
     GPUL_SHARED(Compute, shared);
-    /* [row][column][class], where eight lanes write a row's to different banks, and so do the next rows' */
-    Compute *const chains = shared + S::at(kColumns, S::chunk(int(blockDim.x)));
-    enum { kChains = kColumns * kClasses + (kColumns > 1 ? 9 : 1) };
+    Compute *const chains = shared + S::at(kColumns, S::chunk(int(blockDim.x))); /* [row][column][class] */
+    constexpr int kRow = S::chains(kColumns);
+    static_assert(kRow <= kColumns * (kClasses + 3), "there is room for them: see shared_bytes");
     const bool bf16 = p.dtype == GPUL_BF16, turned = p.M < p.N;
     /* y: the products of the stack, of which there may be fewer than the block has room for; the rows of one */
     const int room = v.plan.products_at_once, product = int(blockIdx.y) * room,
@@ -9964,14 +9971,14 @@ static __global__ void __launch_bounds__(S::kThreads, kColumns == 1 ? int(S::kBl
             if (w >= columns) break;
             GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) {
                 const int to = along_k ? own + i * apart_rows : first_own + (in_product < rows ? here : in_product) + i;
-                if (to >= own) chains[to * kChains + w * kClasses + of_class] = acc[i][w];
+                if (to >= own) chains[to * kRow + w * kClasses + of_class] = acc[i][w];
             }
         }
         __syncthreads(); /* fault: matmul-thin-tree-late */
         GPUL__UNROLL_FOR (int i = 0; i < (kColumns < S::kSums ? kColumns : int(S::kSums)); ++i) {
             Compute of[kClasses];
             if (column + i >= columns) break;
-            GPUL__UNROLL_FOR (int c = 0; c < kClasses; ++c) of[c] = chains[row * kChains + (column + i) * kClasses + c];
+            GPUL__UNROLL_FOR (int c = 0; c < kClasses; ++c) of[c] = chains[row * kRow + (column + i) * kClasses + c];
             GPUL__UNROLL_FOR (int c = 1; c < kClasses; c *= 2) {
                 GPUL__UNROLL_FOR (int d = 0; d < kClasses; d += 2 * c) of[d] = gpul__gemm_add(of[d], of[d + c]);
             }
@@ -12050,12 +12057,13 @@ struct gpul__gemm_tile {
     int32_t m = 0, n = 0, threads = 0, shared_bytes = 0, blocks_per_sm = 0;
     double busy = 0, single = 0;
     int32_t alone = 0, end = 0, add = 0;
-    int32_t wait = 0;                          /* for operands that are not copied 16 bytes at a time, a step more */
-    int32_t thin = 0;                          /* 0, or gpul__gemm_thin_kernel: see gpul__gemm_thin_tile_of */
-    bool tensor = false;                       /* by mma: of 16-bit types; */
-    bool odd = true;                           /* and of those that begin anywhere; if not, left out for sm_90a */
-    bool terms = true;                         /* takes several terms of the tree */
-    void (*of_one)(const gpul__gemm_view) = 0; /* the kernel for one row or one column, where that is another */
+    int32_t wait = 0;    /* for operands that are not copied 16 bytes at a time, a step more */
+    int32_t thin = 0;    /* 0, or gpul__gemm_thin_kernel: see gpul__gemm_thin_tile_of */
+    bool tensor = false; /* by mma: of 16-bit types; */
+    bool odd = true;     /* and of those that begin anywhere; if not, left out for sm_90a */
+    bool terms = true;   /* takes several terms of the tree */
+    /* the kernel for one row or one column, where that is another: it has shared memory for one of n */
+    void (*of_one)(const gpul__gemm_view) = 0;
 };
 template <typename S>
 static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, double single, int32_t alone, int32_t end, int32_t add,
@@ -12143,12 +12151,12 @@ static inline int64_t gpul__gemm_few(const gpul__gemm_problem *p, bool mma) {
  * sixteen, a warp of the kernel for short K fits one. */
 static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p, bool mma) {
     const int64_t element = gpul__bytes_of(p->dtype), most = gpul__gemm_few(p, mma), side = p->M > p->N ? p->M : p->N,
-                  steps = element == 8 ? int(gpul__gemm_short<double, 1>::kSteps)
+                  alone = gpul__gemm_thin_mma::kOfProduct, high = gpul__gemm_short_mma::kHigh;
+    const bool fits = mma && side > alone && side <= high; /* fault: matmul-narrow-short */
+    const int64_t steps = element == 8 ? int(gpul__gemm_short<double, 1>::kSteps)
                           : element == 4 ? int(gpul__gemm_short<float, 1>::kSteps)
-                          : mma && side > int(gpul__gemm_thin_mma::kOfProduct) &&
-                                  side <= 16 /* fault: matmul-narrow-short */
-                              ? int(gpul__gemm_short_mma::kSteps)
-                              : int(gpul__gemm_short<gpul__gemm_16, 1>::kSteps);
+                          : fits ? int(gpul__gemm_short_mma::kSteps)
+                                 : int(gpul__gemm_short<gpul__gemm_16, 1>::kSteps);
     return (p->M <= most || p->N <= most) && p->K > steps && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
 }
 

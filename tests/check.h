@@ -522,6 +522,15 @@ void check_emulated_from(int64_t products);
 }
 #endif
 
+/* Steps of K that matmul's kernels for short K take at most, but for the one on tensor cores */
+static CHECK_UNUSED int64_t short_steps(gpul_dtype t) { return t == GPUL_F32 ? 48 : t == GPUL_F64 ? 32 : 16; }
+/* Does C have few rows or columns, where a sum is another tree? They are four at most, or, of 16 bits on tensor cores,
+ * eight; these have more steps where the other side has nine to sixteen. */
+static CHECK_UNUSED int is_thin(gpul_dtype t, int64_t M, int64_t N, int64_t K, int64_t few) {
+    const int64_t side = M > N ? M : N;
+    return (M <= few || N <= few) && K > (few == 8 && side > 8 && side <= 16 ? 64 : short_steps(t));
+}
+
 /* Sizes at which kernels go wrong: 0 to 65, powers of two and their neighbours, primes. */
 static const int64_t odd_sizes[] = {66,  97,  127,  128,  129,  191,  255,  256,  257,  509,   511,  512,
                                     513, 997, 1023, 1024, 1025, 2047, 2049, 4095, 4097, 10007, 65537};

@@ -527,7 +527,7 @@ plant matmul-thin-tree-late test_matmul:test_thin without
 plant matmul-thin-one test_matmul:test_thin expression 'v.problem.M == 1 || v.problem.N == 1' 'true'
 plant matmul-thin-edge test_matmul:test_thin expression 'j < exist' 'true'
 plant matmul-thin-rule test_matmul:test_plans expression 'p->K > steps' 'true'
-plant matmul-narrow-short test_matmul:test_plans expression 'side <= 16' 'false'
+plant matmul-narrow-short test_matmul:test_plans expression 'side <= high' 'false'
 plant matmul-narrow-edge test_matmul:test_thin expression 'j < count' 'true'
 plant matmul-narrow-mask test_matmul:test_thin expression 'count * 2' '16'
 plant matmul-narrow-promote test_matmul:test_long_sums expression 'v.plan.term < S::kChunk' 'true'
@@ -594,6 +594,7 @@ plant device-not-restored test_arrays:test_pinned_of_two_devices instead 'return
 plant graph-leaked test_graph:test_endings without
 plant benchmark-keeps-slow test_benchmark:test_throttled without
 plant benchmark-clock-before test_benchmark:test_throttled expression 'before > b->cycles ? before : b->cycles' 'b->cycles'
+plant benchmark-discarded test_benchmark:test_throttled instead 'r.discarded = b.taken - gpul__steady(&b, 0);'
 plant benchmark-retakes test_benchmark:test_throttled instead 'want = o->repeat;'
 plant benchmark-median test_benchmark:test_samples expression '(n - 1) / 2' 'n / 2'
 plant benchmark-roof-that-binds test_benchmark:test_roof expression 'compute > memory ? compute : memory' 'memory'

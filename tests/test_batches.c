@@ -592,13 +592,6 @@ static void test_one_for_all(void) {
     }
 }
 
-/* Few rows or columns, where a sum is another tree: `few` at most, and K more than `steps`; by mma (8), where the other
- * side has nine to sixteen, more than 64 */
-static int is_thin(int64_t M, int64_t N, int64_t K, int64_t few, int64_t steps) {
-    const int64_t side = M > N ? M : N;
-    return (M <= few || N <= few) && K > (few == 8 && side > 8 && side <= 16 ? 64 : steps);
-}
-
 /* Of a stack, the parts of K are those of one product, whatever the stack */
 static void test_plans(void) {
     int64_t stacks = 0, limited = 0, in_turn = 0, several = 0, as_one = 0, grouped = 0;
@@ -630,15 +623,15 @@ static void test_plans(void) {
         p.c_steps = p.c_batch = p.M * p.N + rng_below(2);
         gpul__plan_gemm(&many, &p, &machine);
         {
-            const int of_16 = gpul_dtype_size(p.dtype) == 2;
-            const int64_t few = of_16 && machine.mma ? 8 : 4, steps = p.dtype == GPUL_F64 ? 32 : of_16 ? 16 : 48;
+            const int64_t few = gpul_dtype_size(p.dtype) == 2 && machine.mma ? 8 : 4;
             const int even = p.M == 1 || (p.a_batch == p.M * p.a_row && p.c_batch == p.M * p.N),
-                      another = is_thin(p.M, p.N, p.K, few, steps) != is_thin(p.M * p.batch, p.N, p.K, few, steps),
+                      other_tree =
+                          is_thin(p.dtype, p.M, p.N, p.K, few) != is_thin(p.dtype, p.M * p.batch, p.N, p.K, few),
                       by_data = p.math == GPUL_MATH_EMULATED && p.K >= 64 &&
                                 ((double)p.M * (double)p.N - 90 * (double)(p.M + p.N)) * (double)p.K >= 0x1p28;
             const int64_t all = p.M * p.batch;
             const int is_one = p.batch < 2 || p.b_batch != 0 || !even || by_data || (double)all >= INT32_MAX ? 0
-                               : !another                                                                    ? 1
+                               : !other_tree                                                                 ? 1
                                : p.M < few && p.N > 16 && all <= few * 65535                                 ? (int)few
                                                                                                              : 0;
             /* unless copies or parts of all rows take more memory than those of a stack may */

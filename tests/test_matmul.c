@@ -410,14 +410,6 @@ static double part_sum(const box *A, const box *B, int64_t i, int64_t j, int64_t
             sums[k] = t == GPUL_F64 ? sums[k] + sums[k + far] : (double)((float)sums[k] + (float)sums[k + far]);
     return sums[0];
 }
-/* Steps of K that the kernels for short K take at most, but for the one on tensor cores */
-static int64_t short_steps(gpul_dtype t) { return t == GPUL_F32 ? 48 : t == GPUL_F64 ? 32 : 16; }
-/* Few rows or columns: four at most, or, of 16 bits on tensor cores, eight; these have more steps where the other side
- * has nine to sixteen */
-static int is_thin(gpul_dtype t, int64_t M, int64_t N, int64_t K, int64_t few) {
-    const int64_t side = M > N ? M : N;
-    return (M <= few || N <= few) && K > (few == 8 && side > 8 && side <= 16 ? 64 : short_steps(t));
-}
 
 /* ---- tensor cores: f16 and bf16 on Hopper, and on the stand-in, which add up exactly what is computed here ---- */
 
