@@ -10654,8 +10654,8 @@ enum {
         results; boxes begin at multiples of 1024 */
 };
 
-/* How many warps gather a slice, each 32 rows of A (gathers & 1) or of B (& 2), or, where these are not contiguous along
- * K, 32 steps. Rows of A beyond C's are left out, and so are columns of B. */
+/* How many warps gather a slice, each 32 rows of A (gathers & 1) or of B (& 2); or 32 steps, of 16-bit operands that are
+ * not contiguous along K. Rows of A beyond C's are left out, and so are columns of B: TF32 has more than 32. */
 static __host__ __device__ inline uint32_t gpul__tensor_gathering(const gpul__gemm_problem &p, int32_t gathers) {
     const bool half_a = p.a_col == 1 && p.M <= 32, half_b = p.b_row == 1 && p.N <= 32;
     const uint32_t of_a = gathers & 1 ? (half_a ? 1 : 2) : 0, of_b = gathers & 2 ? (half_b ? 1 : 2) : 0;
@@ -10791,6 +10791,29 @@ static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, cons
                                                      lane % 4 * 4),
                      "r"(word[i])
                      : "memory");
+}
+/* The same for f32, rounded to TF32: a warp loads 32 contiguous elements of 32 lines, of which `lines` and, of each, `left`
+ * are there. across: lines are steps of K; then a lane has all steps of a row, and writes them 16 bytes at a time. */
+static __device__ __forceinline__ void gpul__tensor_gather_wide(uint32_t shared, const float *from, int64_t pitch,
+                                                                int64_t lines, int64_t left, bool across) {
+    const uint32_t lane = threadIdx.x % 32;
+    const int there = lane >= left ? 0 : lines < 32 ? int(lines) : 32;
+    uint32_t word[32];
+    from += lane;
+    GPUL__UNROLL_FOR (int i = 0; i < 32; ++i, from += pitch) word[i] = i < there ? gpul__bits<uint32_t>(*from) : 0;
+    GPUL__UNROLL_FOR (int i = 0; i < 32; ++i)
+        word[i] = gpul__bits<uint32_t>(gpul__gemm_round(gpul__bits<float>(word[i])));
+    if (across) {
+        GPUL__UNROLL_FOR (uint32_t c = 0; c < 8; ++c)
+            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared + lane * 128 + (c ^ lane % 8) * 16),
+                         "r"(word[c * 4]), "r"(word[c * 4 + 1]), "r"(word[c * 4 + 2]), "r"(word[c * 4 + 3])
+                         : "memory");
+    } else {
+        GPUL__UNROLL_FOR (uint32_t i = 0; i < 32; ++i)
+            asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared + i * 128 + (lane / 4 ^ i % 8) * 16 + lane % 4 * 4),
+                         "r"(word[i])
+                         : "memory");
+    }
 }
 /* All of a cluster's threads meet. They do not see what others wrote before, which would take a fence of the whole GPU:
  * mbarriers have a fence of their own. */
@@ -11738,19 +11761,23 @@ static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tenso
     const bool both = v.plan.gathers == 3, halves = sharing == (both ? 4 : 2),
                of_b = both ? (warp & sharing / 2) != 0 : v.plan.gathers == 2;
     const int32_t half = halves ? int32_t(warp % 2) * 32 : 0;
-    const bool turned_a = form & 1, turned_b = form & 2, turned = of_b ? turned_b : turned_a;
-    const int64_t pitch = of_b ? (turned_b ? p.b_row : p.b_col) : turned_a ? p.a_col : p.a_row, rows = of_b ? p.N : p.M;
+    const bool wide = p.dtype == GPUL_F32, turned_a = form & 1, turned_b = form & 2,
+               turned = of_b ? p.b_row != 1 : p.a_col != 1;
+    const int64_t pitch = of_b ? (turned ? p.b_row : p.b_col)
+                          : turned ? p.a_col
+                                   : p.a_row,
+                  rows = of_b ? p.N : p.M, batch = of_b ? p.b_batch : p.a_batch;
+    const void *const data = of_b ? p.B : p.A;
     gpul__tensor_work work;
     uint32_t turn = warp >> up;
     for (uint32_t index = place.cluster; index < v.tensor.work_tiles; index += place.clusters) {
         work.find(index, v, place);
         const int32_t m = int32_t(work.m), n = int32_t(work.n), at = of_b ? n : m,
                       item_a = p.a_batch ? int32_t(work.item) : 0, item_b = p.b_batch ? int32_t(work.item) : 0;
-        const uint16_t *const data = of_b ? static_cast<const uint16_t *>(p.B) + item_b * p.b_batch
-                                          : static_cast<const uint16_t *>(p.A) + item_a * p.a_batch;
+        const int64_t first = (of_b ? item_b : item_a) * batch;
         for (int32_t i = 0; i < work.length; ++i, ring.advance()) {
             if ((turn++ & others) != 0) continue;
-            const int32_t k = (work.begin + i) * 64;
+            const int32_t k = (work.begin + i) * (wide ? 32 : 64);
             const uint32_t full = ring.full + uint32_t(ring.stage) * 8, a = ring.at(), b = a + gpul__tensor_box;
             gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
             if (!both && !half && gpul__elected()) { /* the operand that has a map, on its way meanwhile */
@@ -11758,8 +11785,15 @@ static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tenso
                 if (of_b) gpul__tensor_load(a, &map_a, turned_a ? m : k, turned_a ? k : m, item_a, full);
                 else gpul__tensor_load(b, &map_b, turned_b ? n : k, turned_b ? k : n, item_b, full);
             }
-            gpul__tensor_gather((of_b ? b : a) + uint32_t(half) * 128, data, pitch, turned ? rows : p.K,
-                                turned ? p.K : rows, turned ? at : k, (turned ? k : at) + half);
+            const uint32_t to = (of_b ? b : a) + uint32_t(half) * 128;
+            if (wide) {
+                const int32_t row = at + half, line = turned ? k : row, dense = turned ? row : k;
+                gpul__tensor_gather_wide(to, static_cast<const float *>(data) + first + line * pitch + dense, pitch,
+                                         (turned ? p.K : rows) - line, (turned ? rows : p.K) - dense, turned);
+            } else {
+                gpul__tensor_gather(to, static_cast<const uint16_t *>(data) + first, pitch, turned ? rows : p.K,
+                                    turned ? p.K : rows, turned ? at : k, (turned ? k : at) + half);
+            }
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncwarp(); /* before one lane arrives at `full` */
             if (gpul__elected()) gpul__mbarrier_expect(full, 0);
@@ -12538,10 +12572,11 @@ struct gpul__tensor_tile {
     int32_t m, n, cluster_m, cluster_n;
 };
 enum {
-    gpul__tensor_gather_time = 200,  /* a slice, for each warp that gathers 32 of its rows, ns; */
-    gpul__tensor_gather_alone = 275, /* of one warp */
-    gpul__tensor_add_time = 400,     /* 64 x 64 sums of a split, */
-    gpul__tensor_add_few_time = 150  /* of tiles of up to 64 columns, of which several are on their way */
+    gpul__tensor_gather_time = 200,      /* a slice, for each warp that gathers 32 of its rows, ns; */
+    gpul__tensor_gather_alone = 275,     /* of one warp, */
+    gpul__tensor_gather_wide_time = 150, /* and of TF32 */
+    gpul__tensor_add_time = 400,         /* 64 x 64 sums of a split, */
+    gpul__tensor_add_few_time = 150      /* of tiles of up to 64 columns, of which several are on their way */
 };
 /* Up to eight splits of a tile may be a cluster, of a power of two blocks. */
 static inline int32_t gpul__tensor_cluster(int64_t splits) {
@@ -12810,9 +12845,9 @@ static inline int32_t gpul__tensor_chunk_of(const gpul__gemm_plan *plan, int64_t
 }
 
 /* gpul__tensor_kernel for 16-bit types and TF32, of a plan that has the splits; the tile is the one that takes least.
- * Returns about how many nanoseconds it takes. An operand that tensor maps cannot describe is copied. Of 16-bit types
- * one or both are gathered instead, with the smallest tile, where that takes less. One operand of TF32 that is not
- * dense along K passes through registers; if it is B, A and B change places; if both are, the smaller one is copied. */
+ * Returns about how many nanoseconds it takes. An operand that tensor maps cannot describe is copied. One operand of TF32
+ * that is not dense along K passes through registers; if it is B, A and B change places; if both are, the smaller one is
+ * copied. Where that takes less, one or both of all these are gathered instead, with the smallest tile. */
 static double gpul__tensor_plan_of(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
@@ -12822,8 +12857,6 @@ static double gpul__tensor_plan_of(gpul__gemm_plan *plan, const gpul__gemm_probl
     bool copy_a = !gpul__tensor_mappable(a, element), copy_b = !gpul__tensor_mappable(b, element);
     if (across_a && across_b && !copy_a && !copy_b) (p->M > p->N ? copy_b : copy_a) = true;
     plan->held = across_a && !copy_a ? 1 : across_b && !copy_b ? 2 : 0; /* fault: matmul-held */
-    if (copy_a) plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
-    if (copy_b) plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
     plan->c_bulk = !wide && p->N >= 8 && gpul__tensor_mappable(gpul__gemm_c(p), element);
     /* not of TF32, for which plans were no better; nor of copies, whose rows are whole lines */
     const bool straddles[2] = {!wide && !copy_a && gpul__tensor_straddles(a, element),
@@ -12847,12 +12880,16 @@ static double gpul__tensor_plan_of(gpul__gemm_plan *plan, const gpul__gemm_probl
     task.set_room(*machine);
     gpul__tensor_way best = gpul__tensor_best_way(task);
     double least = best.time;
-    const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
-                  b_bytes = plan->b_pitch * (wide ? p->N : b.rows) * element;
+    /* of copies: from row to row, and of all rows */
+    const int64_t a_pitch = gpul__round_up(wide ? p->K : a.dense, 64),
+                  a_bytes = a_pitch * (wide ? p->M : a.rows) * element,
+                  b_pitch = gpul__round_up(wide ? p->K : b.dense, 64),
+                  b_bytes = b_pitch * (wide ? p->N : b.rows) * element;
     const auto with_copies = [&](double time, int32_t copied) {
         return time + gpul__copies_time(plan, p, copied & 1 ? a_bytes : 0, copied & 2 ? b_bytes : 0);
     };
-    const int32_t copied = (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0), unmapped = wide ? 0 : copied;
+    int32_t copied = (copy_a ? 1 : 0) | (copy_b ? 2 : 0);
+    const int32_t unmapped = copied | (across_a ? 1 : 0) | (across_b ? 2 : 0);
     least = with_copies(least, copied);
     task.clusters = task.straddles_m = task.straddles_n = task.boxes = false;
     task.gathers = true;
@@ -12860,22 +12897,24 @@ static double gpul__tensor_plan_of(gpul__gemm_plan *plan, const gpul__gemm_probl
         if (gathers & ~unmapped) continue;
         gpul__tensor_way way = {1e300, {64, 64, 1, 1}, 1};
         const int32_t gathering = int32_t(gpul__tensor_gathering(*p, gathers)),
-                      of_slice =
-                          gathering > 1 ? gathering * gpul__tensor_gather_time : int32_t(gpul__tensor_gather_alone);
-        gpul__tensor_consider(&way, task, 64, 64, of_slice);
+                      of_warp = int32_t(wide ? gpul__tensor_gather_wide_time : gpul__tensor_gather_time);
+        gpul__tensor_consider(&way, task, 64, 64,
+                              gathering > 1 ? gathering * of_warp : int32_t(gpul__tensor_gather_alone));
         const double time = with_copies(way.time, unmapped & ~gathers);
         if (!(time < least)) continue;
         least = time;
         best = way;
         plan->gathers = gathers;
+        plan->held = 0;               /* fault: matmul-gathers-held */
+        copied = unmapped & ~gathers; /* fault: matmul-mixed */
     }
-    if (plan->gathers & 1) plan->a_pitch = 0; /* fault: matmul-mixed */
-    if (plan->gathers & 2) plan->b_pitch = 0;
+    if (copied & 1) plan->a_pitch = a_pitch;
+    if (copied & 2) plan->b_pitch = b_pitch;
     /* tiles; a cluster has fewer than twice as many blocks as splits */
     const int64_t room = INT32_MAX / 2 / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits);
     if (plan->batch > room) plan->batch = room;
-    gpul__tensor_plan_tile(plan, best, part_slices > gpul__tensor_chunk_of(plan, slice),
-                           plan->gathers & 1 ? 0 : a_bytes, plan->gathers & 2 ? 0 : b_bytes, p, machine);
+    gpul__tensor_plan_tile(plan, best, part_slices > gpul__tensor_chunk_of(plan, slice), copied & 1 ? a_bytes : 0,
+                           copied & 2 ? b_bytes : 0, p, machine);
     return least;
 }
 /* The same; or blocks take several terms, where that takes less. */

@@ -1425,8 +1425,8 @@ static int at_a_time(const void *data, int64_t steps, int64_t pitch, int64_t den
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
     long split = 0, in_turn[3] = {0, 0, 0}, tiles_seen[7] = {0, 0, 0, 0, 0, 0, 0}, brief[4] = {0, 0, 0, 0}, aligned = 0,
-         tensor_seen[2][9], shapes[4][4], copied = 0, gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0},
-         by_mma[3][4], tf32[2] = {0, 0};
+         tensor_seen[2][9], shapes[4][4], copied = 0, gathered = 0, gathered_wide = 0, mixed = 0, together = 0,
+         held[3] = {0, 0, 0}, by_mma[3][4], tf32[2] = {0, 0};
     const long less = left_out(1) ? 6 : 1;
     memset(tensor_seen, 0, sizeof tensor_seen);
     memset(by_mma, 0, sizeof by_mma);
@@ -1581,7 +1581,7 @@ static void test_plans(void) {
             good = good &&
                    (!plan.held || (size == 4 && !(plan.held == 1 ? along_a || plan.a_pitch : along_b || plan.b_pitch)));
             good = good && (!plan.gathers || (plan.tile_m == 64 && plan.tile_n == 64 &&
-                                              (plan.cluster == 1 || plan.cluster_splits) && size == 2));
+                                              (plan.cluster == 1 || plan.cluster_splits) && !plan.held));
             good = good && !(plan.gathers & 1 && plan.a_pitch) && !(plan.gathers & 2 && plan.b_pitch);
             good = good && plan.promoted_at == (plan.splits > 1 ? plan.splits * tiles * tile : 0);
             good = good && plan.counters == (counted ? tiles * (plan.tile_m / 64) * ((plan.splits + 15) / 16 + 1) : 0);
@@ -1598,6 +1598,7 @@ static void test_plans(void) {
             good = good && !plan.c_vector;
             copied += plan.a_pitch || plan.b_pitch;
             gathered += plan.gathers != 0;
+            gathered_wide += plan.gathers && size == 4;
             mixed += plan.gathers && (plan.a_pitch || plan.b_pitch); /* one operand is copied, one gathered */
             together += plan.cluster_splits;
             held[plan.held]++;
@@ -1649,8 +1650,8 @@ static void test_plans(void) {
     CHECK(by_mma[2][1] > 100 / less && tf32[0] > 100 / less && tf32[1] > 100 / less);
     for (int i = 0; i < 7; i++) CHECK(tiles_seen[i] > 100 / less);
     for (int i = 0; i < 4; i++) CHECK(brief[i] > 100 / less);
-    CHECK(copied > 1000 / less && gathered > 1000 / less && mixed > 100 / less && together > 100 / less &&
-          held[1] > 100 / less && held[2] > 100 / less);
+    CHECK(copied > 1000 / less && gathered > 1000 / less && gathered_wide > 100 / less && mixed > 100 / less &&
+          together > 100 / less && held[1] > 100 / less && held[2] > 100 / less);
     for (int i = 0; i < 2; i++)
         for (int w = 1; w <= 8; w++) CHECK(tensor_seen[i][w] > 100 / less);
     for (int i = 0; i < 4; i++)
