@@ -8161,7 +8161,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
             kStep = kFixed ? int(kApart) : kThreads / ((kAlongK ? kSlice : kTile) / kCount),
             kShared = kFixed ? int(kApart) : kStep * (kAlongK ? int(kPitchK) : int(kPitch))
         };
-        const bool down = kFixed || (kTransposed ? along_k != 0 : kAlongK != 0);
+        const bool down = kFixed || kAlongK || (kEither && along_k != 0);
         const int length = down ? left - k : rows - outer, height = down ? rows - outer : left - k,
                   count = kEither ? (height + (1 << shift) - 1) >> shift : 0;
         const T *from = next;
