@@ -12300,8 +12300,8 @@ static inline int32_t gpul__gemm_singles(const gpul__gemm_plan *plan, gpul_dtype
     return vector && (!along_k || dtype == GPUL_F64) ? 0 : along_k ? 2 : 1;
 }
 /* What an element of C takes beyond a product alone, in cycles: C is read, a bias, GELU */
-static inline double gpul__gemm_finish_time(const gpul__gemm_problem *p) {
-    return (p->beta != 0 ? 0.2 : 0) + (p->bias ? 0.1 : 0) + (p->activation == GPUL_ACTIVATION_GELU ? 0.6 : 0);
+static inline double gpul__gemm_finish_time(const gpul__gemm_problem *p, bool reads) {
+    return (reads ? 0.2 : 0) + (p->bias ? 0.1 : 0) + (p->activation == GPUL_ACTIVATION_GELU ? 0.6 : 0);
 }
 /* The tile that takes least, and how many cycles. */
 static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *plan, const gpul__gemm_problem *p,
@@ -12310,7 +12310,7 @@ static int32_t gpul__gemm_best_tile(double *shortest, const gpul__gemm_plan *pla
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype, plan->mma);
     const int32_t of_a = gpul__gemm_singles(plan, p->dtype, p->a_col == 1, plan->a_vector),
                   of_b = gpul__gemm_singles(plan, p->dtype, p->b_row == 1, plan->b_vector);
-    const double finish = gpul__gemm_finish_time(p);
+    const double finish = gpul__gemm_finish_time(p, p->beta != 0);
     const int64_t long_side = p->M > p->N ? p->M : p->N;
     double least = 1e300;
     int32_t best = 0;
@@ -12498,7 +12498,7 @@ static gpul__gemm_short_way gpul__short_mma_way(int64_t K, double finish) {
 }
 /* 1: warps of a block share a tile, 2: each has its own, 3: so it is on tensor cores */
 static gpul__gemm_short_way gpul__short_way(const gpul__gemm_problem *p, int32_t number) {
-    const double finish = gpul__gemm_finish_time(p);
+    const double finish = gpul__gemm_finish_time(p, p->beta != 0);
     const int64_t K = gpul__gemm_scales_only(p) ? 0 : p->K < 64 ? p->K : 64; /* more than 64 have none */
     if (number == 3) return gpul__short_mma_way(K, finish);
     if (p->dtype == GPUL_F32)
@@ -12596,8 +12596,9 @@ struct gpul__tensor_task {
     bool bulk, clusters, gathers;
     double room[4]; /* clusters of 1, 2, 4 and 8 blocks that run at a time, one over them; 0: none */
     bool straddles_m = false, straddles_n = false, boxes = false;
-    int64_t terms = 1; /* of a split */
-    double finish = 0; /* of an element: see gpul__gemm_finish_time */
+    int64_t terms = 1;  /* of a split */
+    double finish = 0;  /* of an element: see gpul__gemm_finish_time */
+    bool reads = false; /* C of 16 bits, but not by bulk copies: a tile waits for it */
     void set_room(const gpul__machine &machine) {
         room[0] = 1.0 / machine.sms;
         for (int32_t i = 0; i < 3; ++i) room[i + 1] = machine.clusters[i] > 0 ? 1.0 / machine.clusters[i] : 0;
@@ -12633,7 +12634,8 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
     const double lines_m = m * (task.straddles_m ? 1.3 : 1), lines_n = columns * (task.straddles_n ? 1.3 : 1);
     const double multiply = gpul__tensor_multiply_time(m, n), store = gpul__tensor_store_time(m, columns),
                  sums = m * n / 4096.0, slices = double(task.slices), count = double(task.batch * task.splits);
-    const double end = (task.bulk ? 490 + (m == 128 ? 11.0 : 3.5) * n : 340 + (m == 128 ? 19.0 : 7.0) * n) +
+    const double read = !task.reads ? 0 : m == 128 ? 3800 + 8.0 * n : 2000 + 4.0 * n;
+    const double end = (task.bulk ? 490 + (m == 128 ? 11.0 : 3.5) * n : 340 + (m == 128 ? 19.0 : 7.0) * n) + read +
                        double(task.terms - 1) * (300 + 400 * sums) + task.finish * m * n;
     double leave = 0, add = 0; /* sums that leave for scratch memory, and what adds them up */
     if (task.splits > 1) {
@@ -12873,7 +12875,8 @@ static double gpul__tensor_plan_of(gpul__gemm_plan *plan, const gpul__gemm_probl
                               false,
                               {}};
     task.terms = gpul_ceil_div(plan->part, plan->term);
-    task.finish = gpul__gemm_finish_time(p) * 0.75;
+    task.reads = p->beta != 0 && !wide && !plan->c_bulk;
+    task.finish = gpul__gemm_finish_time(p, p->beta != 0 && !task.reads) * 0.75;
     task.straddles_m = straddles[turned];
     task.straddles_n = straddles[!turned];
     task.boxes = !wide && p->b_row != 1;
