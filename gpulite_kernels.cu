@@ -12572,11 +12572,11 @@ struct gpul__tensor_tile {
     int32_t m, n, cluster_m, cluster_n;
 };
 enum {
-    gpul__tensor_gather_time = 200,      /* a slice, for each warp that gathers 32 of its rows, ns; */
-    gpul__tensor_gather_alone = 275,     /* of one warp, */
-    gpul__tensor_gather_wide_time = 150, /* and of TF32 */
-    gpul__tensor_add_time = 400,         /* 64 x 64 sums of a split, */
-    gpul__tensor_add_few_time = 150      /* of tiles of up to 64 columns, of which several are on their way */
+    gpul__tensor_gather_time = 200,  /* a slice, for each warp that gathers 32 of its rows, ns; */
+    gpul__tensor_gather_alone = 275, /* of one warp, */
+    gpul__tensor_gather_both = 550,  /* and of both operands of TF32 */
+    gpul__tensor_add_time = 400,     /* 64 x 64 sums of a split, */
+    gpul__tensor_add_few_time = 150  /* of tiles of up to 64 columns, of which several are on their way */
 };
 /* Up to eight splits of a tile may be a cluster, of a power of two blocks. */
 static inline int32_t gpul__tensor_cluster(int64_t splits) {
@@ -12899,10 +12899,11 @@ static double gpul__tensor_plan_of(gpul__gemm_plan *plan, const gpul__gemm_probl
     for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
         if (gathers & ~unmapped) continue;
         gpul__tensor_way way = {1e300, {64, 64, 1, 1}, 1};
-        const int32_t gathering = int32_t(gpul__tensor_gathering(*p, gathers)),
-                      of_warp = int32_t(wide ? gpul__tensor_gather_wide_time : gpul__tensor_gather_time);
+        const int32_t warps = int32_t(gpul__tensor_gathering(*p, gathers));
         gpul__tensor_consider(&way, task, 64, 64,
-                              gathering > 1 ? gathering * of_warp : int32_t(gpul__tensor_gather_alone));
+                              wide && gathers == 3 ? int32_t(gpul__tensor_gather_both)
+                              : warps > 1 ? warps * gpul__tensor_gather_time
+                                          : int32_t(gpul__tensor_gather_alone));
         const double time = with_copies(way.time, unmapped & ~gathers);
         if (!(time < least)) continue;
         least = time;
