@@ -1720,7 +1720,7 @@ typedef struct gpul__gemm_plan {
     int32_t cluster_m, cluster_n; /* a cluster's tiles below each other, which share columns of B, and beside */
     int32_t cluster_splits;       /* 1: or has the splits of a tile, whose sums its blocks add, a share each */
     int32_t share;   /* columns of a tile that a block finishes: fewer than all where a cluster has the splits */
-    int32_t gathers; /* 1: A, 2: B: no tensor map describes it, and the kernel gathers it */
+    int32_t gathers; /* 1: A, 2: B: no tensor map describes it, or it is TF32 across K, and the kernel gathers it */
     int32_t held;    /* TF32: 1: A, 2: B is not dense along K and passes through registers */
     int32_t c_bulk;  /* sums go to C by bulk copies of so many columns; 0: no tensor map describes it */
 } gpul__gemm_plan;

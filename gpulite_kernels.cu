@@ -7764,8 +7764,9 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  *
  * f32 on tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the copies to
  * shared memory. wgmma takes it with K contiguous only. One operand where it is not passes through registers; of the
- * other one gpul__gemm_pack makes a copy where it is. mma takes both as they lie, rounded on their way to the tensor
- * cores: on Hopper where that takes less than copies.
+ * other one gpul__gemm_pack makes a copy where it is. Where that takes less, the producer gathers one or both, rounded
+ * and with K contiguous then. mma takes both as they lie, rounded on their way to the tensor cores: on Hopper where that
+ * takes less than copies.
  * Emulated: an element is the sum of two numbers of 11 bits, which gpul__gemm_pack makes, and three of their four
  * products make a product of f32; accumulators are promoted after every slice. The two numbers are of f16 if the range
  * of the data allows it, or of TF32; otherwise IEEE f32 it is. The host does not see the data, so all three are launched,
@@ -11763,10 +11764,8 @@ static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tenso
     const int32_t half = halves ? int32_t(warp % 2) * 32 : 0;
     const bool wide = p.dtype == GPUL_F32, turned_a = form & 1, turned_b = form & 2,
                turned = of_b ? p.b_row != 1 : p.a_col != 1;
-    const int64_t pitch = of_b ? (turned ? p.b_row : p.b_col)
-                          : turned ? p.a_col
-                                   : p.a_row,
-                  rows = of_b ? p.N : p.M, batch = of_b ? p.b_batch : p.a_batch;
+    const int64_t pitch = of_b ? (turned ? p.b_row : p.b_col) : (turned ? p.a_col : p.a_row), rows = of_b ? p.N : p.M,
+                  batch = of_b ? p.b_batch : p.a_batch;
     const void *const data = of_b ? p.B : p.A;
     gpul__tensor_work work;
     uint32_t turn = warp >> up;
