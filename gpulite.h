@@ -5365,8 +5365,8 @@ static gpul_status gpul__check_one_dtype(const char *function, const char *const
 }
 
 /* An output, arrays[0], shares no memory with itself or with any input; NULL: there is no such input. */
-static gpul_status gpul__check_apart(const char *function, const char *const *names, const gpul_array *const *arrays,
-                                     int32_t count) {
+static gpul_status gpul__check_overlap(const char *function, const char *const *names, const gpul_array *const *arrays,
+                                       int32_t count) {
     gpul_status status = gpul__check_output(function, names[0], arrays[0]); /* fault: batch-overlaps-itself */
     for (int32_t i = 1; status == GPUL_OK && i < count; ++i)
         if (gpul__overlap(arrays[0], arrays[i]))
@@ -5939,7 +5939,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         inputs.data[i] = in[i].array->data;
         inputs.bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
     }
-    status = gpul__check_apart(function, all_names, arrays, 1 + n_in); /* fault: reduce-overlap */
+    status = gpul__check_overlap(function, all_names, arrays, 1 + n_in); /* fault: reduce-overlap */
     if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 1 + n_in, stream);
     if (status != GPUL_OK) return status;
     if (args.outputs == 0) return gpul__end(&scope, GPUL_OK);
@@ -6114,7 +6114,7 @@ static gpul_status gpul__dot_or_gemv(const char *function, int32_t op, const cha
     if (last == 1 && (out->ndim != 1 || out->shape[0] != x->shape[0]))
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[0], out, ", but %s %s needs (%lld)", names[1],
                                 gpul__describe(x), (long long)x->shape[0]);
-    status = gpul__check_apart(function, names, arrays, 3);
+    status = gpul__check_overlap(function, names, arrays, 3);
     const gpul__reducer *const reducer = gpul__find_reducer(op, x->dtype);
     if (status == GPUL_OK && reducer == NULL) status = gpul__left_out(function, last == 0 ? "reduce" : "gemv");
     if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 3, stream);
@@ -6355,7 +6355,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     problem.ndim = gpul__merge_dims(problem.ndim, problem.shape, strides, 2);
 
     status = gpul__histogram_range(function, &problem, options);
-    if (status == GPUL_OK) status = gpul__check_apart(function, names, arrays, 3);
+    if (status == GPUL_OK) status = gpul__check_overlap(function, names, arrays, 3);
     if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
     if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &problem, x, stream);
@@ -6512,7 +6512,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                 GPUL_ERROR_SHAPE, function, names[i], arrays[i],
                 " and strides (%lld, %lld), of which one must be 1 (gpul_copy it into a dense array)",
                 (long long)row[i], (long long)col[i]);
-    status = gpul__check_apart(function, names, arrays, 4); /* fault: bias-overlap */
+    status = gpul__check_overlap(function, names, arrays, 4); /* fault: bias-overlap */
     if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 4, stream);
     if (status != GPUL_OK) return status;
 

@@ -5200,17 +5200,17 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
  * A thread has several lanes of a warp tile, and more of them in passes; or one lane, and several of its vectors at a
  * time. A block has a block tile, or a half, a quarter or an eighth of it.
  *
- * Of all these choices the one is taken that is estimated to take the least time. Two things take time beside each
- * other: the longer one, and 0.4 of the shorter. One is the memory of the busiest multiprocessor: all loads of its
+ * Of all these choices the one is taken that is estimated to take the least time. Two things take time at
+ * once: the longer one, and 0.4 of the shorter. One is the memory of the busiest multiprocessor: all loads of its
  * threads, dearer where few bytes lie together, which waste parts of sectors and of memory's pages, or the instructions
  * that fold. The other is the loads of a thread that follow each other, in as many waves of blocks as there are. To
  * these come the levels of the tree over rows of threads, a last wave that is not full, and passing on results. Where
  * rows are so short that each load of a warp meets all of its cache lines, a multiprocessor looks up one line while
  * memory brings 36 bytes. The unit is what a load takes where memory is idle. The constants fit measurements of an H100,
  * of 1900 random problems in all the ways that there are, to 4 % of the best on average. */
-struct gpul__columns_key {         /* all that the choice depends on */
-    int64_t n, across, row, apart; /* across: threads; row: neighbouring outputs; apart: an output's elements */
-    int64_t shared;                /* bytes of a multiprocessor, which one block may have nearly all of */
+struct gpul__columns_key {          /* all that the choice depends on */
+    int64_t n, across, row, stride; /* across: threads; row: neighbouring outputs; stride: of an output's elements */
+    int64_t shared;                 /* bytes of a multiprocessor, which one block may have nearly all of */
     int32_t sms, each, lanes, element_bytes, partial_bytes, fold_bytes, ordered, vector;
 };
 struct gpul__columns_choice {
@@ -5221,8 +5221,8 @@ static int64_t gpul__columns_bytes(const gpul__columns_key &key, int32_t threads
                                    int32_t levels) {
     return int64_t(key.each) * ((1 + pass_levels) * threads + levels * width) * key.partial_bytes + 16;
 }
-/* What two things take that go on beside each other (sqrt is the C library's, which programs may be linked without) */
-static double gpul__beside(double a, double b) { return a > b ? a + 0.4 * b : b + 0.4 * a; }
+/* What two things take that go on at once (sqrt is the C library's, which programs may be linked without) */
+static double gpul__overlapped(double a, double b) { return a > b ? a + 0.4 * b : b + 0.4 * a; }
 static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, const gpul__reduce_plan *plan,
                                                  int64_t lane) {
     const int32_t groups = plan->lanes > key.lanes ? plan->lanes / key.lanes : 1; /* of lanes, one group to a thread */
@@ -5231,8 +5231,8 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
     const int64_t most = 48 * 1024;                     /* of shared memory that needs no permission */
     constexpr int32_t kFull = 2 * GPUL__REDUCE_THREADS; /* threads of a multiprocessor */
     const int64_t access = key.each * key.element_bytes;
-    const int64_t stretch = key.apart * key.element_bytes;                      /* bytes from an element to the next, */
-    const int64_t lanes_apart = stretch * (16 / key.element_bytes) * key.lanes; /* and from a thread's to the next's */
+    const int64_t stretch = key.stride * key.element_bytes;                     /* bytes from an element to the next, */
+    const int64_t lane_stride = stretch * (16 / key.element_bytes) * key.lanes; /* and from a thread's to the next's */
     const int64_t used = key.ordered ? plan->tile_rows : gpul_ceil_div(key.n, lane * 32);
     const int32_t rows = int32_t(used < plan->tile_rows ? used : plan->tile_rows); /* vectors of a lane */
     const double tiles = double(key.n) / (double(plan->tile_rows * lane) * 32);    /* the last may not be a whole one */
@@ -5261,15 +5261,15 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
             const int32_t deep = (lanes + each - 1) / each;
             if (groups >> passed < 1 || deep * w > GPUL__REDUCE_THREADS) continue;
             /* passes that would lead the threads of a warp to lines of their own */
-            if (passed > 0 && width_of < 32 && stretch < 64 && lanes_apart << passed >= 128) continue;
+            if (passed > 0 && width_of < 32 && stretch < 64 && lane_stride << passed >= 128) continue;
             const int32_t vectors = (one_lane ? (rows + key.lanes - 1) / key.lanes : rows) << passed;
             double load = bytes / 128 * (0.87 + 75 / double(together));
             if (stretch < 64) {
-                const double apart = double((one_lane ? stretch * (16 / key.element_bytes) : lanes_apart) << passed);
-                const double lines = accesses * (apart < 128 ? apart / 128 : 1.0);
+                const double distance = double((one_lane ? stretch * (16 / key.element_bytes) : lane_stride) << passed);
+                const double lines = accesses * (distance < 128 ? distance / 128 : 1.0);
                 if (36 * lines > double(stretch)) load *= 36 * lines / double(stretch);
             }
-            load = gpul__beside(load, fold);
+            load = gpul__overlapped(load, fold);
             for (int32_t t = whole; t > 0; t /= 2) {
                 int32_t at_once = t, deepest = 0;
                 for (; at_once > 1 && at_once * deep * width_of > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;
@@ -5291,7 +5291,7 @@ static gpul__columns_choice gpul__choose_columns(const gpul__columns_key &key, c
                 const double waves = share > resident ? share / resident : 1.0;
                 const double below = double(int64_t(share)), busiest = share > below ? below + 1 : below;
                 const double memory = (share + 2 * busiest) / 3 * threads / kFull * (loads * load + tree);
-                double time = gpul__beside(memory, chain * waves);
+                double time = gpul__overlapped(memory, chain * waves);
                 if (share > resident) time += 0.52 * chain;
                 if (splits > 1) time += 4 + 0.56 * double(splits >> level); /* the last block's */
                 if (least > 0 && time >= least) continue;
@@ -7878,9 +7878,9 @@ struct gpul__tensor_view {
     int32_t slices, part_slices; /* of K, and of a split */
     int32_t chunk;               /* slices after which sums are promoted */
     /* clusters: the binary logarithms of their blocks and of those below each other; masks of these, of the first column
-     * of tiles, and of those beside each other, of the first row */
+     * of tiles, and of those across, of the first row */
     int32_t log2_blocks, log2_below;
-    uint32_t below, beside;
+    uint32_t below, across;
     uint32_t work_tiles; /* of all products */
     int32_t many;        /* there are several products or splits */
     gpul_dtype dtype;
@@ -9585,16 +9585,16 @@ struct gpul__gemm_short_mma {
         kRows = 8,   /* of a lane, stored at a time */
         kRead = 8,
         kEnds = 1,
-        kStrip = 32, /* columns at a time */
+        kAtOnce = 32, /* columns */
         kWarps = gpul__gemm_short_warps,
         kThreads = 32 * kWarps,
         kBlocksPerSM = 8,
-        kSumPitch = int(kStrip) + 8 /* lanes' pairs of sums have no bank in common */
+        kSumPitch = int(kAtOnce) + 8 /* lanes' pairs of sums have no bank in common */
     };
     /* elements from line to line of shared memory: sixteen bytes of eight lines have no bank in common */
     static __host__ __device__ inline int32_t pitch(int32_t steps) { return steps + 8; }
     /* columns of a warp, and what it has of shared memory */
-    static __host__ __device__ inline int32_t columns(int32_t steps) { return steps > 16 ? kStrip : 2 * kStrip; }
+    static __host__ __device__ inline int32_t columns(int32_t steps) { return steps > 16 ? kAtOnce : 2 * kAtOnce; }
     static __host__ __device__ inline int32_t warp_bytes(int32_t steps) {
         return (columns(steps) + kHigh) * pitch(steps) * 2 + kHigh * kSumPitch * 4;
     }
@@ -9715,11 +9715,11 @@ static __global__ void __launch_bounds__(gpul__gemm_short_mma::kThreads, gpul__g
         a.copy(of_a, pitch, rows); /* those before have been read */
         __syncwarp();              /* fault: matmul-short-mma-late */
         GPUL__UNROLL_NOT
-        for (int strip = 0; strip < cols; strip += S::kStrip) {
+        for (int first = 0; first < cols; first += S::kAtOnce) {
             float sum[4][4];
-            if (bf16) gpul__gemm_short_multiply<GPUL_BF16>(sum, of_a, of_b + strip * pitch, steps, cols - strip);
-            else gpul__gemm_short_multiply<GPUL_F16>(sum, of_a, of_b + strip * pitch, steps, cols - strip);
-            if (strip > 0) __syncwarp(); /* those before have been read */ /* fault: matmul-short-mma-read */
+            if (bf16) gpul__gemm_short_multiply<GPUL_BF16>(sum, of_a, of_b + first * pitch, steps, cols - first);
+            else gpul__gemm_short_multiply<GPUL_F16>(sum, of_a, of_b + first * pitch, steps, cols - first);
+            if (first > 0) __syncwarp(); /* those before have been read */ /* fault: matmul-short-mma-read */
             GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) {
                 float *const to = sums + lane / 4 * S::kSumPitch + j * 8 + lane % 4 * 2;
                 GPUL__UNROLL_FOR (int i = 0; i < 2; ++i) gpul__gemm_write<2>(to + i * 8 * S::kSumPitch, sum[j] + 2 * i);
@@ -9731,8 +9731,8 @@ static __global__ void __launch_bounds__(gpul__gemm_short_mma::kThreads, gpul__g
                 GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i)
                     own[i][0] = i < share.mine ? sums[(row + i) * S::kSumPitch + share.across] : 0.0f;
                 const int most = share.mine < int(S::kRows) ? share.mine : int(S::kRows),
-                          left = cols - strip - share.across;
-                gpul__gemm_16 *const to = c + row * p.c_row + strip;
+                          left = cols - first - share.across;
+                gpul__gemm_16 *const to = c + row * p.c_row + first;
                 if (bf16) gpul__gemm_store_short<true, S, 1>(own, to, v, place, rows - row, most, left);
                 else gpul__gemm_store_short<false, S, 1>(own, to, v, place, rows - row, most, left);
             }
@@ -9874,7 +9874,7 @@ static __global__ void __launch_bounds__(S::kThreads, kColumns == 1 ? int(S::kBl
      * thread's, too. */
     const int of_class = along_k ? thread % kClasses : thread >> lanes_log2,
               lane = along_k ? thread / kClasses : thread & (lanes - 1),
-              own = along_k && !several ? lane : lane * kWide, apart_rows = several ? 1 : lanes;
+              own = along_k && !several ? lane : lane * kWide, row_stride = several ? 1 : lanes;
     const int of_thread = own >> share_log2, first_own = of_thread << share_log2, /* the product of its rows */
         in_product = own - first_own;
     const int64_t back = extent < kWide ? 0 : extent - kWide - first;
@@ -9882,14 +9882,14 @@ static __global__ void __launch_bounds__(S::kThreads, kColumns == 1 ? int(S::kBl
               inside = extent < kWide ? int(extent) : int(kWide);
     const T *at[kWide];
     GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) {
-        const int number = in_product + i * apart_rows, row = number < rows ? number : rows - 1; /* the last again */
+        const int number = in_product + i * row_stride, row = number < rows ? number : rows - 1; /* the last again */
         at[i] = x + (of_thread < products ? of_thread : products - 1) * x_batch +
                 (along_k ? (first + row) * x_stride + begin + of_class * kWide
                          : first + here + (begin + of_class * kWide + i) * x_step);
     }
     const int64_t next = kClasses * kWide * x_step;
-    const uintptr_t apart = uintptr_t(((along_k ? x_stride : x_step) | (several ? x_batch : 0)) * int64_t(sizeof(T)));
-    const bool aligned = ((reinterpret_cast<uintptr_t>(at[0]) | apart) & 15) == 0;
+    const uintptr_t strides = uintptr_t(((along_k ? x_stride : x_step) | (several ? x_batch : 0)) * int64_t(sizeof(T)));
+    const bool aligned = ((reinterpret_cast<uintptr_t>(at[0]) | strides) & 15) == 0;
     const int row = thread & (wide - 1),
               column = (thread / kWide >> lanes_log2) * S::kSums; /* of the thread's sums, in the end */
     /* shared memory holds several terms of a product, or a part of one: where each begins there, and how many */
@@ -9971,7 +9971,7 @@ static __global__ void __launch_bounds__(S::kThreads, kColumns == 1 ? int(S::kBl
         GPUL__UNROLL_FOR (int w = 0; w < kColumns; ++w) {
             if (w >= columns) break;
             GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) {
-                const int to = along_k ? own + i * apart_rows : first_own + (in_product < rows ? here : in_product) + i;
+                const int to = along_k ? own + i * row_stride : first_own + (in_product < rows ? here : in_product) + i;
                 if (to >= own) chains[to * kRow + w * kClasses + of_class] = acc[i][w];
             }
         }
@@ -10135,7 +10135,7 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
                         : g < products ? g
                                        : last_product; /* of its rows */
     const int here = along_k || own <= back || several ? own : int(back), inside = extent < 8 ? int(extent) : 8;
-    const int64_t apart = !along_k ? x_step : several ? x_batch : 8 * x_stride;
+    const int64_t vector_stride = !along_k ? x_step : several ? x_batch : 8 * x_stride;
     const int others = !along_k ? kVectors - 1 : several ? last_product : own < rows ? (rows - 1 - own) / 8 : 0;
     const int64_t step0 = begin + warp * S::kWarpTurn + t * 8;    /* the lane's first step */
     const int own_row = along_k && own >= rows ? rows - 1 : here; /* fault: matmul-narrow-rows */
@@ -10169,7 +10169,7 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
         const int turns = (left + S::kTurn - 1) / S::kTurn, whole = (left + S::kTurn - S::kWarpTurn) / S::kTurn;
         const int64_t to_last = (whole - 1) * int64_t(S::kTurn);
         const bool starts = of_x.begins(x) && (y_step != 1 || of_y.begins(y)),
-                   stops = of_x.last(x + others * apart + to_last * x_step, 1) >= 0 &&
+                   stops = of_x.last(x + others * vector_stride + to_last * x_step, 1) >= 0 &&
                            (y_step != 1 || of_y.last(y + to_last, 1) >= 0);
         const int easy = __all_sync(0xffffffffu, starts) ? 0 : 1;
         const int hard = __all_sync(0xffffffffu, stops) ? whole : whole - 1; /* fault: matmul-narrow-hard */
@@ -10192,7 +10192,7 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
                 if (aligned) {
                     GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i) {
                         if (i < present) raw[i] = gpul__load<4>(reinterpret_cast<const uint32_t *>(from));
-                        if (i < others) from += apart;
+                        if (i < others) from += vector_stride;
                     }
                     gpul__schedule_fence(v.plan.scale_only); /* 0 here */
                 } else {
@@ -10203,12 +10203,12 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
                         GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) {
                             fetch[i].low = fetch[i].aligned(gpul__align_down(from));
                             fetch[i].high = fetch[i].aligned(gpul__align_down(from) + 8);
-                            if (at + i < others) from += apart;
+                            if (at + i < others) from += vector_stride;
                         }
                         gpul__schedule_fence(v.plan.scale_only);
                         GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) {
                             raw[at + i] = fetch[i].get(again);
-                            if (at + i < others) again += apart;
+                            if (at + i < others) again += vector_stride;
                         }
                     }
                 }
@@ -10233,22 +10233,23 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
                     else factor = gpul__gemm_thin_gather(y, y_step, count);
                     /* vectors `low` to below `high` are loaded whole, for the aligned words that hold them are inside */
                     int low = 0, high = last + 1;
-                    const bool all = of_x.begins(x) && of_x.ends(x + last * apart); /* fault: matmul-narrow-ends */
+                    const bool all =
+                        of_x.begins(x) && of_x.ends(x + last * vector_stride); /* fault: matmul-narrow-ends */
                     if (gpul__rarely(!all)) {
                         high = 0;
                         GPUL__UNROLL_NOT
                         for (int i = 0; i <= last; ++i) {
-                            low += !of_x.begins(x + i * apart);
-                            high += of_x.ends(x + i * apart);
+                            low += !of_x.begins(x + i * vector_stride);
+                            high += of_x.ends(x + i * vector_stride);
                         }
                         if (low >= high) low = high = 0;
                     }
                     if (low < high) { /* in place of others, the first or the last of those */
-                        const T *from = x + low * apart;
+                        const T *from = x + low * vector_stride;
                         GPUL__UNROLL_FOR (int at = 0; at < kVectors; at += S::kFetched) {
                             gpul__fetch<T, 8> fetch[S::kFetched];
                             const T *again = from;
-                            const auto on = [&](int i) { return i >= low && i + 1 < high ? apart : 0; };
+                            const auto on = [&](int i) { return i >= low && i + 1 < high ? vector_stride : 0; };
                             if (at >= present) break;
                             GPUL__UNROLL_FOR (int i = 0; i < S::kFetched; ++i) {
                                 fetch[i].load(from);
@@ -10263,7 +10264,8 @@ static __global__ void __launch_bounds__(gpul__gemm_thin_mma::kThreads, gpul__ge
                     }
                     GPUL__UNROLL_NOT
                     for (int i = low > 0 ? 0 : high; i <= last; i = i + 1 == low ? high : i + 1) {
-                        const gpul__raw alone = gpul__gemm_thin_gather(x + i * apart, 1, along_k ? count : inside);
+                        const gpul__raw alone =
+                            gpul__gemm_thin_gather(x + i * vector_stride, 1, along_k ? count : inside);
                         GPUL__UNROLL_FOR (int j = 0; j < kVectors; ++j) raw[j] = j == i ? alone : raw[j];
                     }
                     if (count < 8) { /* along K, loads read on in the row or behind it */
@@ -10773,10 +10775,10 @@ static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, cons
         if (first_odd | alternate) { /* next: what is behind the words of row `lane` */
             const uint32_t next = int(lane) < down ? from[lane * pitch + 63] : 0;
             GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) {
-                const uint32_t beside = __shfl_down_sync(0xffffffffu, word[i], 1),
+                const uint32_t following = __shfl_down_sync(0xffffffffu, word[i], 1),
                                end = __shfl_sync(0xffffffffu, next, i);
                 if (first_odd ^ (alternate & uint32_t(i)))
-                    word[i] = __funnelshift_r(word[i], lane == 31 ? end : beside, 16);
+                    word[i] = __funnelshift_r(word[i], lane == 31 ? end : following, 16);
             }
         }
     } else {
@@ -11255,11 +11257,11 @@ static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[gpul__t
         gpul__consumer_barrier(consumer);
         if (!gpul__warp_uniform(flags[consumer])) return false;
         const float4 *const from = mine + node.first * size;
-        const int64_t apart = size << up;
+        const int64_t stride = size << up;
         const int32_t zero = v.plan.scale_only;
-        if (width <= 32) gpul__tensor_total<4>(sum, from, apart, threads, width, int(node.count), zero);
-        else if (width <= 64) gpul__tensor_total<2>(sum, from, apart, threads, width, int(node.count), zero);
-        else gpul__tensor_total<1>(sum, from, apart, threads, width, int(node.count), zero);
+        if (width <= 32) gpul__tensor_total<4>(sum, from, stride, threads, width, int(node.count), zero);
+        else if (width <= 64) gpul__tensor_total<2>(sum, from, stride, threads, width, int(node.count), zero);
+        else gpul__tensor_total<1>(sum, from, stride, threads, width, int(node.count), zero);
         if (1u << (up + gpul__gemm_fan_log2) < splits)
             gpul__tensor_leave(mine + node.first * size, threads, sum, width);
     }
@@ -11334,15 +11336,15 @@ static __device__ __forceinline__ void gpul__tensor_scale_back(float *sum, const
     }
 }
 
-/* A warp's 16 x 64 results of f32, or such elements of C, in shared memory, and where they are in C. There a lane has two in
- * each of 16 units: 32 columns apart in a row; or, turned, where C has them as 64 rows of 16, in neighbouring rows of
- * four. Parts of 32 bytes are in an order in which a warp's accesses meet in no bank, those to sums nor those to
- * units. */
+/* A warp's 16 x 64 results of f32, or such elements of C, in shared memory, and where they are in C. There a lane has 16
+ * pairs: 32 columns from one to the other in a row; or, turned, where C has them as 64 rows of 16, in neighbouring rows
+ * of four. Parts of 32 bytes are in an order in which a warp's accesses meet in no bank, those to sums nor those to
+ * pairs. */
 struct gpul__tensor_exchange {
-    uint32_t of_sums, of_units;
-    int32_t left[2]; /* units whose first, or second, element is in C */
+    uint32_t of_sums, of_pairs;
+    int32_t left[2]; /* pairs whose first, or second, element is in C */
     int64_t at, step,
-        apart; /* in C, in elements: the first element, from unit to unit, from an element to the second */
+        second; /* in C, in elements: the first element, from pair to pair, from an element to the second */
     bool turned;
     /* end: the column behind the tile */
     __device__ __forceinline__ void begin(const gpul__gemm_problem &p, uint32_t item, int64_t row, int64_t col,
@@ -11350,13 +11352,13 @@ struct gpul__tensor_exchange {
         const uint32_t lane = gpul__thread_again() % 32, g = lane / 4, t = lane % 4;
         turned = turn;
         of_sums = shared + (turned ? t / 2 * 256 + ((t % 2 * 2) ^ (t / 2)) * 32 + g * 4 : g * 288 + t * 8);
-        of_units = shared + lane * 4;
+        of_pairs = shared + lane * 4;
         const int64_t m = turned ? col + lane / 16 * 2 : row, n = turned ? row + lane % 16 : col + lane,
                       rows = (turned && end < p.M ? end : p.M) - m, cols = (!turned && end < p.N ? end : p.N) - n;
-        const int down = turned ? 4 : 1, height = rows < 16 * down ? int(rows) : 16 * down; /* rows of a unit, of all */
+        const int down = turned ? 4 : 1, height = rows < 16 * down ? int(rows) : 16 * down; /* rows of a pair, of all */
         at = item * p.c_batch + m * p.c_row + n;
         step = down * p.c_row;
-        apart = turned ? p.c_row : 32;
+        second = turned ? p.c_row : 32;
         left[0] = cols > 0 ? turned ? (height + 3) / 4 : height : 0;
         left[1] = turned ? cols > 0 ? (height + 2) / 4 : 0 : cols > 32 ? height : 0;
     }
@@ -11364,14 +11366,14 @@ struct gpul__tensor_exchange {
         return turned ? (of_sums ^ (((i / 2 % 2 + i % 2 * 4) ^ (i / 4 * 2 % 8)) * 32)) + i / 4 * 512
                       : (of_sums ^ (i / 4 * 32)) + i / 2 % 2 * 2048;
     }
-    __device__ __forceinline__ uint32_t unit(uint32_t u, uint32_t j) const {
-        return (of_units ^ ((u % 8 ^ j * 4) * 32)) + u * 256;
+    __device__ __forceinline__ uint32_t pair(uint32_t u, uint32_t j) const {
+        return (of_pairs ^ ((u % 8 ^ j * 4) * 32)) + u * 256;
     }
     __device__ __forceinline__ void fetch(float (&x)[16][2], const float *c) const {
-        const float *first = c + at, *second = first + apart;
-        GPUL__UNROLL_FOR (int u = 0; u < 16; ++u, first += step, second += step) {
+        const float *first = c + at, *other = first + second;
+        GPUL__UNROLL_FOR (int u = 0; u < 16; ++u, first += step, other += step) {
             x[u][0] = u < left[0] ? *first : 0;
-            x[u][1] = u < left[1] ? *second : 0;
+            x[u][1] = u < left[1] ? *other : 0;
         }
     }
     __device__ __forceinline__ void put(const float *x) const {
@@ -11468,7 +11470,7 @@ static __device__ __forceinline__ void gpul__tensor_read_wide(float (&x)[32], co
     __syncwarp(); /* what was there has been read */
     GPUL__UNROLL_FOR (uint32_t u = 0; u < 16; ++u) {
         GPUL__UNROLL_FOR (uint32_t j = 0; j < 2; ++j)
-            asm volatile("st.shared.f32 [%0], %1;" ::"r"(exchange.unit(u, j)), "f"(c[u][j]) : "memory");
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(exchange.pair(u, j)), "f"(c[u][j]) : "memory");
     }
     __syncwarp();
     exchange.get(x);
@@ -11619,13 +11621,13 @@ static __device__ __forceinline__ void gpul__tensor_store_rows(float (&sum)[gpul
         gpul__tensor_exchange exchange;
         float x[16][2];
         exchange.begin(p, item, row, col + begin, col + width, shared, turned);
-        float *first = static_cast<float *>(p.C) + exchange.at, *second = first + exchange.apart;
+        float *first = static_cast<float *>(p.C) + exchange.at, *second = first + exchange.second;
         __syncwarp();
         exchange.put(sum);
         __syncwarp();
         GPUL__UNROLL_FOR (uint32_t u = 0; u < 16; ++u) {
             GPUL__UNROLL_FOR (uint32_t j = 0; j < 2; ++j)
-                asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x[u][j]) : "r"(exchange.unit(u, j)) : "memory");
+                asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x[u][j]) : "r"(exchange.pair(u, j)) : "memory");
         }
         GPUL__UNROLL_FOR (int u = 0; u < 16; ++u, first += exchange.step, second += exchange.step) {
             if (u < exchange.left[0]) *first = gpul__is_nan(x[u][0]) ? gpul__quiet_nan<float>() : x[u][0];
@@ -11865,7 +11867,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
     gpul__tensor_place place;
     place.find(t, together);
     /* the blocks that share this one's columns of B, below each other, and those that share its rows of A */
-    const uint32_t share_b = t.below << (place.rank - place.m), share_a = together ? share_b : t.beside << place.m;
+    const uint32_t share_b = t.below << (place.rank - place.m), share_a = together ? share_b : t.across << place.m;
     ring.stages = gpul__warp_uniform((gpul__shared_address(shared) + 1023) & ~1023u);
     ring.bytes = uint32_t(t.stage_bytes);
     ring.count = t.stages;
@@ -12449,8 +12451,8 @@ static double gpul__plain_plan_tile(gpul__gemm_plan *plan, const gpul__gemm_prob
 /* A kernel for short K, and about what it takes, in nanoseconds */
 struct gpul__gemm_short_way {
     void (*kernel)(const gpul__gemm_view);
-    int32_t most, rows, strip; /* steps of K; of a warp, at a time, and as many columns */
-    int32_t cols, together;    /* of a tile, and the warps of a block that share it, one below the other */
+    int32_t most, rows, at_once; /* steps of K; rows of a warp, and columns, at a time */
+    int32_t cols, together;      /* of a tile, and the warps of a block that share it, one below the other */
     int32_t blocks_per_sm;
     int32_t shared_bytes, most_bytes; /* of a block; and of the most steps */
     bool ends;                        /* takes a bias and an activation */
@@ -12465,7 +12467,7 @@ static gpul__gemm_short_way gpul__short_way_of(int64_t K, double finish, double 
     way.kernel = gpul__gemm_short_kernel<S>;
     way.most = S::kSteps;
     way.rows = S::kRows;
-    way.cols = way.strip = S::kN;
+    way.cols = way.at_once = S::kN;
     way.together = S::kSharing;
     way.blocks_per_sm = S::kBlocksPerSM;
     way.shared_bytes = S::kStepBytes * steps;
@@ -12484,7 +12486,7 @@ static gpul__gemm_short_way gpul__short_mma_way(int64_t K, double finish) {
     way.kernel = gpul__gemm_short_mma_kernel;
     way.most = S::kSteps;
     way.rows = S::kHigh;
-    way.strip = S::kStrip;
+    way.at_once = S::kAtOnce;
     way.cols = S::columns(steps);
     way.together = 1;
     way.blocks_per_sm = S::kBlocksPerSM;
@@ -12527,7 +12529,7 @@ static bool gpul__short_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
                       once = slots > across * plan->batch ? slots / (across * plan->batch) : 1,
                       down = gpul_ceil_div(p->M, 256 * once) * once,
                       rows = gpul__round_up(gpul_ceil_div(p->M, down), high), tiles_m = gpul_ceil_div(p->M, rows),
-                      parts = gpul__gemm_tiles_in(p->M, p->N, way.rows, way.strip);
+                      parts = gpul__gemm_tiles_in(p->M, p->N, way.rows, way.at_once);
         const double work = double(tiles_m * across) * way.tile + double(parts) * way.part,
                      time = way.launch + way.wait * double(rows / high) + work * double(plan->batch) / machine->sms;
         const int64_t room = INT32_MAX / (tiles_m * across); /* products whose tiles have numbers of 32 bits */
@@ -13278,8 +13280,8 @@ static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, con
     t.log2_blocks = gpul__tensor_log2(plan.cluster);
     t.log2_below = gpul__tensor_log2(below);
     t.below = (1u << below) - 1;
-    t.beside = 0;
-    for (int32_t i = 0; i < (plan.cluster_splits ? 1 : plan.cluster_n); ++i) t.beside |= 1u << i * below;
+    t.across = 0;
+    for (int32_t i = 0; i < (plan.cluster_splits ? 1 : plan.cluster_n); ++i) t.across |= 1u << i * below;
     t.many = plan.splits > 1 || v.problem.batch > 1;
     t.writers = plan.gathers ? gpul__tensor_gathering(v.problem, plan.gathers) : 2;
     t.readers = uint32_t((plan.cluster_splits ? 1 : plan.cluster_m + plan.cluster_n - 1) * (plan.tile_m / 16));

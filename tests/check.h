@@ -531,6 +531,11 @@ static CHECK_UNUSED int is_thin(gpul_dtype t, int64_t M, int64_t N, int64_t K, i
     return (M <= few || N <= few) && K > (few == 8 && side > 8 && side <= 16 ? 64 : short_steps(t));
 }
 
+/* Are float32 products of this shape large enough for emulation? */
+static CHECK_UNUSED int is_emulated(int64_t M, int64_t N, int64_t K) {
+    return K >= 64 && ((double)M * (double)N - 90 * (double)(M + N)) * (double)K >= 0x1p28;
+}
+
 /* Sizes at which kernels go wrong: 0 to 65, powers of two and their neighbours, primes. */
 static const int64_t odd_sizes[] = {66,  97,  127,  128,  129,  191,  255,  256,  257,  509,   511,  512,
                                     513, 997, 1023, 1024, 1025, 2047, 2049, 4095, 4097, 10007, 65537};

@@ -534,7 +534,7 @@ plant matmul-narrow-promote test_matmul:test_long_sums expression 'v.plan.term <
 plant matmul-narrow-rows test_matmul:test_thin expression 'along_k' 'false'
 plant matmul-narrow-await test_matmul:test_row_alone without
 plant matmul-narrow-hard test_matmul:test_thin_end expression '__all_sync(0xffffffffu, stops)' 'true'
-plant matmul-narrow-ends test_matmul:test_thin_end expression 'of_x.ends(x + last * apart)' 'true'
+plant matmul-narrow-ends test_matmul:test_thin_end expression 'of_x.ends(x + last * vector_stride)' 'true'
 plant matmul-narrow-back test_batches:test_in_turn expression 'turns > 0 ? turns : 0' 'turns + 1'
 plant matmul-narrow-tree-late test_matmul:test_thin without
 plant matmul-narrow-columns test_matmul:test_thin expression 'columns > S::kSums' 'false'

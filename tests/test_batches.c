@@ -627,8 +627,7 @@ static void test_plans(void) {
             const int even = p.M == 1 || (p.a_batch == p.M * p.a_row && p.c_batch == p.M * p.N),
                       other_tree =
                           is_thin(p.dtype, p.M, p.N, p.K, few) != is_thin(p.dtype, p.M * p.batch, p.N, p.K, few),
-                      by_data = p.math == GPUL_MATH_EMULATED && p.K >= 64 &&
-                                ((double)p.M * (double)p.N - 90 * (double)(p.M + p.N)) * (double)p.K >= 0x1p28;
+                      by_data = p.math == GPUL_MATH_EMULATED && is_emulated(p.M, p.N, p.K);
             const int64_t all = p.M * p.batch;
             const int is_one = p.batch < 2 || p.b_batch != 0 || !even || by_data || (double)all >= INT32_MAX ? 0
                                : !other_tree                                                                 ? 1
