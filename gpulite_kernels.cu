@@ -12893,25 +12893,25 @@ static double gpul__tensor_plan_of(gpul__gemm_plan *plan, const gpul__gemm_probl
         return time + gpul__copies_time(plan, p, copied & 1 ? a_bytes : 0, copied & 2 ? b_bytes : 0);
     };
     int32_t copied = (copy_a ? 1 : 0) | (copy_b ? 2 : 0);
-    const int32_t unmapped = copied | (across_a ? 1 : 0) | (across_b ? 2 : 0);
+    const int32_t gatherable = copied | (across_a ? 1 : 0) | (across_b ? 2 : 0);
     least = with_copies(least, copied);
     task.clusters = task.straddles_m = task.straddles_n = task.boxes = false;
     task.gathers = true;
-    for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
-        if (gathers & ~unmapped) continue;
+    for (int32_t gathers = 1; gathers <= gatherable; ++gathers) {
+        if (gathers & ~gatherable) continue;
         gpul__tensor_way way = {1e300, {64, 64, 1, 1}, 1};
         const int32_t warps = int32_t(gpul__tensor_gathering(*p, gathers));
         gpul__tensor_consider(&way, task, 64, 64,
                               wide && gathers == 3 ? int32_t(gpul__tensor_gather_both)
                               : warps > 1 ? warps * gpul__tensor_gather_time
                                           : int32_t(gpul__tensor_gather_alone));
-        const double time = with_copies(way.time, unmapped & ~gathers);
+        const double time = with_copies(way.time, gatherable & ~gathers);
         if (!(time < least)) continue;
         least = time;
         best = way;
         plan->gathers = gathers;
-        plan->held = 0;               /* fault: matmul-gathers-held */
-        copied = unmapped & ~gathers; /* fault: matmul-mixed */
+        plan->held = 0;                 /* fault: matmul-gathers-held */
+        copied = gatherable & ~gathers; /* fault: matmul-mixed */
     }
     if (copied & 1) plan->a_pitch = a_pitch;
     if (copied & 2) plan->b_pitch = b_pitch;

@@ -552,7 +552,7 @@ plant matmul-kept-alignment test_matmul:test_plans_kept expression 'gpul__in_lin
 plant matmul-ieee-parts-by-machine test_matmul:test_other_plans expression 'gpul__gemm_sms' 'machine->sms'
 plant matmul-misaligned-map test_matmul:test_plans expression 'gpul__aligned(x.data, size_t(bytes))' '1'
 plant matmul-straddling test_matmul:test_plans expression 'element == 8 && along_k' 'false'
-plant matmul-mixed test_matmul:test_plans expression 'unmapped & ~gathers' 'unmapped & ~gathers & 2'
+plant matmul-mixed test_matmul:test_plans expression 'gatherable & ~gathers' 'gatherable & ~gathers & 2'
 plant matmul-gathers-held test_matmul:test_plans without
 plant matmul-cluster test_matmul:test_plans expression 'together ? way.together : shared' 'together ? plan->splits : shared'
 plant matmul-tensor-counters test_matmul:test_plans without

@@ -59,6 +59,18 @@ static gpul_status work(void *user) {
     gone_on(j, 0);
     return status;
 }
+/* Benchmarks work() by a job that begins as `as`; anew, where a stall of more than `most` seconds shows a busy machine. */
+static void benchmark_undisturbed(gpul_benchmark_result *r, job *j, const job *as, const gpul_benchmark_options *o,
+                                  double most) {
+    int attempt = 0;
+    do {
+        *j = *as;
+#ifdef GPULITE_CPU_STANDIN
+        standin_clock(1);
+#endif
+        CHECK_OK(gpul_benchmark(r, work, j, o));
+    } while (j->stall > most && ++attempt < ATTEMPTS);
+}
 static void show(void *user, const char *line) {
     job *const j = (job *)user;
     if (j->lines++ == 0) snprintf(j->first, sizeof j->first, "%s", line);
@@ -260,30 +272,22 @@ static void test_bad(void) {
 static void test_progress(void) {
     gpul_benchmark_options o = GPUL_ZERO;
     gpul_benchmark_result r = GPUL_ZERO;
-    job j;
-    int attempt = 0;
+    job j, as = GPUL_ZERO;
     o.name = "slow";
     o.repeat = 1000;
     o.seconds = 1.5;
     o.progress = show;
-    do {
-        memset(&j, 0, sizeof j);
-        j.wait = 0.05;
-        CHECK_OK(gpul_benchmark(&r, work, &j, &o));
-    } while (j.stall > 0.1 && ++attempt < ATTEMPTS);
+    as.wait = 0.05;
+    benchmark_undisturbed(&r, &j, &as, &o, 0.1);
     CHECK(j.lines <= 6 && (j.lines >= 3 || j.stall > 0.1)); /* from half a second on, four a second, and the last */
     CHECK(j.first[0] == '\r' && strstr(j.first, "slow: ") && strstr(j.first, " of 1000 samples, ") &&
           strstr(j.first, " of 1.5 s"));
     CHECK_INT(strlen(j.first), 79);
     CHECK_INT(strspn(j.last + 1, " "), 78); /* wipes itself */
     CHECK_STRING(j.last + 79, "\r");
-    attempt = 0;
     o.seconds = 0.1;
-    do {
-        memset(&j, 0, sizeof j);
-        j.wait = 0.01;
-        CHECK_OK(gpul_benchmark(&r, work, &j, &o));
-    } while (j.stall > 0.1 && ++attempt < ATTEMPTS);
+    as.wait = 0.01;
+    benchmark_undisturbed(&r, &j, &as, &o, 0.1);
     CHECK(j.lines == 0 || j.stall > 0.1); /* what is over soon says nothing */
     memset(&j, 0, sizeof j);              /* what warms up for long says so, and so does the last sample */
     j.wait = 0.6;
@@ -306,19 +310,15 @@ static void test_throttled(void) {
     for (int round = 0; round < 3; round++) {
         gpul_benchmark_options o = GPUL_ZERO;
         gpul_benchmark_result r = GPUL_ZERO;
-        job j;
-        int attempt = 0;
+        job j, as = GPUL_ZERO;
         o.repeat = 40;
         o.warmup = -1;
         o.seconds = 60;
-        do {
-            memset(&j, 0, sizeof j);
-            j.wait = 0.05;
-            j.slow_calls = 1000;
-            j.slow_from = 5 + 10 * round;
-            j.slow_to = j.slow_from + 4;
-            CHECK_OK(gpul_benchmark(&r, work, &j, &o));
-        } while (j.stall > 0.02 && ++attempt < ATTEMPTS);
+        as.wait = 0.05;
+        as.slow_calls = 1000;
+        as.slow_from = 5 + 10 * round;
+        as.slow_to = as.slow_from + 4;
+        benchmark_undisturbed(&r, &j, &as, &o, 0.02);
         CHECK(r.discarded >= 5); /* four after which the clock was low, and one before which it was */
         check_samples(&r, &j, 40, 0);
         CHECK(r.cpu.max < 0.05 || j.stall > 0.02);
@@ -338,17 +338,13 @@ static void test_throttled(void) {
     { /* and what seemed low at first is more than was asked for, when more have come in its place */
         gpul_benchmark_options o = GPUL_ZERO;
         gpul_benchmark_result r = GPUL_ZERO;
-        job j;
-        int attempt = 0;
+        job j, as = GPUL_ZERO;
         o.repeat = 4;
         o.warmup = -1;
-        do {
-            memset(&j, 0, sizeof j);
-            j.slow_from = 3;
-            j.slow_to = 1000000;
-            CHECK_OK(gpul_benchmark(&r, work, &j, &o));
-            standin_reset();
-        } while (j.stall > 0.02 && ++attempt < ATTEMPTS);
+        as.slow_from = 3;
+        as.slow_to = 1000000;
+        benchmark_undisturbed(&r, &j, &as, &o, 0.02);
+        standin_reset();
         check_samples(&r, &j, 4, 0);
         CHECK((r.samples == 4 && r.discarded > 0) || j.stall > 0.02);
     }
