@@ -794,8 +794,9 @@ template <typename T, int N> struct gpul__fetch {
  *
  * Assumed: indices and offsets have 32 bits. gpul__run_elementwise splits what is larger. */
 #define GPUL__ELEMENTWISE_THREADS 256
-/* items per thread in the kernel `elements`, by the bytes of the largest element */
+/* items per thread in the kernel `elements`, by the bytes of the largest element; and of NumPy's functions */
 #define GPUL__ELEMENTWISE_ITEMS(bytes) ((bytes) < 8 ? 8 : 4)
+#define GPUL__UFUNC_ITEMS 8
 /* A tile in shared memory: elements in a word, rows, and the pitch from row to row in words */
 #define GPUL__ELEMENTWISE_WORD(bytes) ((bytes) < 4 ? 4 / (bytes) : 1)
 #define GPUL__ELEMENTWISE_ROWS(bytes) ((bytes) < 4 ? 128 : 64)
@@ -1288,69 +1289,88 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
 /* A block's tile, by the bytes of the largest element. Where a word of shared memory holds one element, the tile has
  * the shape that the plan says, and 8 elements a thread at most: neighbouring threads load neighbours along the input's
  * dimension, and store neighbours along out's. Where a word holds kM elements of 1 or 2 bytes, neighbours of
- * a row, there are kRows x kColumns; so that a lane can store a whole word of out, the tile begins in each of out's
- * rows at a word's boundary, up to kM - 1 elements early. */
+ * a row, there are kRows x kColumns. */
 template <int kSize> struct gpul__elementwise_tile {
     static constexpr int kM = GPUL__ELEMENTWISE_WORD(kSize), kColumns = 32 * kM, kRows = GPUL__ELEMENTWISE_ROWS(kSize);
-    static constexpr int kPitch = GPUL__ELEMENTWISE_PITCH, kWords = kM > 1 ? 33 : 32,
-                         kWarps = GPUL__ELEMENTWISE_THREADS / 32;
+    static constexpr int kPitch = GPUL__ELEMENTWISE_PITCH, kWarps = GPUL__ELEMENTWISE_THREADS / 32;
     static constexpr int kAtOnce = kM > 1 ? 2 : 4; /* rows of a thread at a time */
-    /* shared memory of an input, by the size of its elements there */
-    static __device__ __host__ __forceinline__ int bytes(int size) { return kRows * kPitch * kM * size; }
-    /* The words of a row are rotated: neither the words of a row nor those that lanes write together share a bank. */
-    static __device__ __forceinline__ int offset(int row, int word, int rotation) {
-        const int at = word + (kM > 1 ? rotation : 0);
-        return row * kPitch + (kM > 1 && at >= kPitch ? at - kPitch : at);
-    }
 };
+/* Transposes vectors of kM columns into kM elements of each of their kN rows. */
+template <int kM, int kN, typename T>
+static __device__ __forceinline__ void gpul__elementwise_transpose(const gpul__raw (&columns)[kM],
+                                                                   gpul__pack<T, kM> (&rows)[kN]) {
+    if (kM == 2 && sizeof(T) == 2) {
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) {
+            const uint32_t row =
+                __byte_perm(columns[0].v[j / 2 % 4], columns[kM - 1].v[j / 2 % 4], j % 2 ? 0x7632 : 0x5410);
+            memcpy(&rows[j], &row, sizeof rows[j]);
+        }
+    } else if (kM == 4 && sizeof(T) == 1) {
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) {
+            const int w = j / 4 % 4;
+            const uint32_t half = j % 4 < 2 ? 0x5140 : 0x7362; /* two rows of two columns */
+            const uint32_t a = __byte_perm(columns[0].v[w], columns[1 % kM].v[w], half),
+                           b = __byte_perm(columns[2 % kM].v[w], columns[3 % kM].v[w], half);
+            const uint32_t row = __byte_perm(a, b, j % 2 ? 0x7632 : 0x5410); /* fault: elementwise-transposed */
+            memcpy(&rows[j], &row, sizeof rows[j]);
+        }
+    } else {
+        GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) {
+            const gpul__pack<T, kN> column = gpul__unpacked<T, kN>(columns[m]);
+            GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) rows[j].v[m] = column.v[j];
+        }
+    }
+}
 /* Transposes an input's part of a tile of words into shared memory. The input is contiguous along the tile's rows; its
- * columns are `step` apart; `in` is the tile's first element. A lane loads 4 bytes down each of the kM columns of a
- * word, and then stores whole words of rows. Columns first .. columns - 1 and rows 0 .. rows - 1 exist; the others
- * become a copy of an element that does. Out of line: one function for all operations. */
+ * columns are `step` apart; `in` is the tile's first element. A lane loads 16 bytes of each of the kM columns of a word,
+ * at any alignment, and stores that word of kN rows; a warp has 32 rows of kN words, which are in different banks.
+ * Columns 0 .. columns - 1 and rows 0 .. rows - 1 exist; in place of other columns, the last one is loaded. Out of line:
+ * one function for all operations. */
 template <int kSize, typename T>
-static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t step, int first, int columns, int rows,
+static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t step, int columns, int rows,
                                                            gpul__extent extent, T *to) {
     typedef gpul__elementwise_tile<kSize> Tile;
-    constexpr int kM = Tile::kM, kLane = kM > 1 ? 4 / sizeof(T) : 1, kLanes = Tile::kRows / kLane;
-    constexpr int kLoads = (kLanes * Tile::kWords + GPUL__ELEMENTWISE_THREADS - 1) / GPUL__ELEMENTWISE_THREADS;
-    constexpr int kBatch = kLoads < 8 / kM ? kLoads : 8 / kM;
-    const int none = columns > 0 ? 0 : first; /* read in place of a missing column */
-    const bool inside = rows >= kLane && extent.holds(in + int64_t(first) * step, kLane * sizeof(T)) &&
-                        extent.holds(in + rows - kLane + int64_t(columns - 1) * step, kLane * sizeof(T));
-    GPUL__UNROLL_NOT
-    for (int n = 0; n < kLoads; n += kBatch) {
-        gpul__unaligned<T, kLane> window[kBatch][kM];
-        uint32_t shift[kBatch][kM];
-        GPUL__UNROLL_FOR (int i = 0; i < kBatch; ++i) {
-            const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
-            const int r = number % kLanes * kLane, left = rows - r;
-            GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) { /* no branch for missing ones: it would separate the loads */
-                const int c = word * kM + m - int(kM - 1);
-                const bool there = c >= first && c < columns && left > 0; /* fault: elementwise-tile-edge */
-                const T *const p = in + (there ? r + int64_t(c) * step : int64_t(none) * step);
-                shift[i][m] = 0;
-                if (kLane > 1 && there && left >= kLane && (inside || extent.holds(p, kLane * sizeof(T)))) {
-                    window[i][m].load(p, true);
-                    shift[i][m] = window[i][m].shift(p);
-                } else {
-                    gpul__pack<T, kLane> pack;
-                    GPUL__UNROLL_FOR (int j = 0; j < kLane; ++j) pack.v[j] = p[there && j < left ? j : 0];
-                    window[i][m].set(pack);
-                }
+    constexpr int kM = Tile::kM, kN = 16 / int(sizeof(T)), kAbove = 32 / kN, kBelow = Tile::kRows / 32;
+    constexpr int kLoads = (kBelow * (32 / kN) + Tile::kWarps - 1) / Tile::kWarps;
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    const bool aligned = ((reinterpret_cast<uintptr_t>(in) | uintptr_t(step * sizeof(T))) & 15) == 0;
+    gpul__fetch<T, kN> fetch[kLoads][kM];
+    const T *p[kLoads][kM];
+    bool inside = true;
+    const auto row_of = [=](int i) { return (warp + i * Tile::kWarps) % kBelow * 32 + lane % kAbove * kN; };
+    const auto word_of = [=](int i) { return (warp + i * Tile::kWarps) / kBelow * kN + lane / kAbove; };
+    GPUL__UNROLL_FOR (int i = 0; i < kLoads; ++i) {
+        const int row = row_of(i) < rows ? row_of(i) : 0; /* in place of missing ones, the first again */
+        GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) {
+            const int c = word_of(i) * kM + m;
+            p[i][m] = in + row + int64_t(c < columns ? c : columns - 1) * step; /* fault: elementwise-tile-edge */
+            inside = inside && extent.holds(p[i][m], 16);
+        }
+    }
+    if (inside) { /* what a vector has beyond the tile's rows is not used */
+        GPUL__UNROLL_FOR (int i = 0; i < kLoads; ++i) {
+            GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) fetch[i][m].low = fetch[i][m].aligned(gpul__align_down(p[i][m]));
+        }
+        if (!aligned) {
+            GPUL__UNROLL_FOR (int i = 0; i < kLoads; ++i) {
+                GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) fetch[i][m].load_high(p[i][m]);
             }
         }
-        GPUL__UNROLL_FOR (int i = 0; i < kBatch; ++i) {
-            const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
-            const int r = number % kLanes * kLane;
-            if (kLoads * GPUL__ELEMENTWISE_THREADS > kLanes * Tile::kWords && word >= Tile::kWords) continue;
-            gpul__pack<T, kLane> pack[kM];
-            GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) pack[m] = window[i][m].get(shift[i][m]);
-            GPUL__UNROLL_FOR (int j = 0; j < kLane; ++j) {
-                gpul__pack<T, kM> row;
-                GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) row.v[m] = pack[m].v[j];
-                gpul__save<kM>(to + Tile::offset(r + j, word, r / kLane % 32) * kM, row);
-            }
+    }
+    GPUL__UNROLL_FOR (int i = 0; i < kLoads; ++i) {
+        const int left = rows - row_of(i);
+        gpul__raw column[kM];
+        gpul__pack<T, kM> row[kN];
+        if (left <= 0) continue;
+        GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) {
+            if (!inside) {
+                const gpul__pack<T, kN> pack = gpul__gather<T, kN>(p[i][m], 1, left < kN ? left : kN);
+                memcpy(&column[m], &pack, sizeof pack);
+            } else column[m] = aligned ? fetch[i][m].low : fetch[i][m].get(p[i][m]);
         }
+        gpul__elementwise_transpose(column, row);
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j)
+            gpul__save<kM>(to + ((row_of(i) + j) * Tile::kPitch + word_of(i)) * kM, row[j]);
     }
 }
 /* An input's part of a tile of elements, to shared memory: rows 0 .. rows - 1 and columns 0 .. columns - 1 exist. To is
@@ -1371,27 +1391,31 @@ static __device__ __noinline__ void gpul__elementwise_turn(const T *in, uint32_t
     GPUL__UNROLL_FOR (uint32_t i = 0; i < kLoads; ++i)
         if (column + i * by < columns) to[i * by] = To(value[i]);
 }
-/* The part of a block's tile that is in out: rows 0 .. rows - 1, columns first .. columns - 1 */
+/* How many rows and columns of a block's tile are in out */
 struct gpul__elementwise_bounds {
-    int rows, columns, first;
-    __device__ __forceinline__ gpul__elementwise_bounds() : rows(0), columns(0), first(0) {}
+    int rows, columns;
+    __device__ __forceinline__ gpul__elementwise_bounds() : rows(0), columns(0) {}
     template <typename Place>
-    __device__ __forceinline__ gpul__elementwise_bounds(const gpul__elementwise_layout &v, const Place &position,
-                                                        bool early) {
+    __device__ __forceinline__ gpul__elementwise_bounds(const gpul__elementwise_layout &v, const Place &position) {
         const int side = int(v.tile_columns), high = int(v.tile_rows);
-        const int column = int(position.column[0]) * side, left = int(v.columns) - column;
+        const int left = int(v.columns) - int(position.column[0]) * side;
         const int below = int(v.rows) - int(position.row[0]) * high;
         rows = below < high ? below : high;
         columns = left < side ? left : side;
-        first = early && column > 0 ? -3 : 0; /* a row's alignment may take columns of the tile before */
     }
 };
+/* The column of element j of kM, of which the first is `left`: those before a row's first column are its last ones. */
+template <int kM> static __device__ __forceinline__ int gpul__elementwise_column(int left, int j) {
+    const int column = left + j;
+    return kM > 1 && column < 0 ? column + 32 * kM : column; /* fault: elementwise-wrapped */
+}
 /* An input of a tile. load() stages it if the plan says so. get() gives a thread's kM columns, from left[] on, of
- * kAtOnce rows: from shared memory, from the array, or a scalar. Outside the bounds it gives a copy of an element
- * inside. */
+ * kAtOnce rows: from shared memory, from the array, or a scalar. So that a lane stores a whole word of out, left[] is up
+ * to kM - 1 columns before the lane's word; then the first lane has the tile's first and last columns. Outside the
+ * bounds it gives a copy of an element inside. */
 template <int kSize, typename T> struct gpul__elementwise_stage {
     typedef gpul__elementwise_tile<kSize> Tile;
-    static constexpr int kM = Tile::kM, kAtOnce = Tile::kAtOnce, kLane = kM > 1 ? 4 / sizeof(T) : 1;
+    static constexpr int kM = Tile::kM, kAtOnce = Tile::kAtOnce;
     const T *staged;
     __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, uint32_t at,
                                          const gpul__elementwise_bounds &bounds, unsigned char **shared) {
@@ -1399,8 +1423,8 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
         if (!(v.staged >> k & 1)) return;
         const T *const in = static_cast<const T *>(v.in[k]) + at;
         if (kM > 1)
-            gpul__elementwise_load<kSize, T>(in, v.column_step[1 + k], bounds.first, bounds.columns, bounds.rows,
-                                             v.extent[k], reinterpret_cast<T *>(*shared));
+            gpul__elementwise_load<kSize, T>(in, v.column_step[1 + k], bounds.columns, bounds.rows, v.extent[k],
+                                             reinterpret_cast<T *>(*shared));
         else
             gpul__elementwise_turn<T, T>(in, v.row_step[1 + k], v.column_step[1 + k], v.rows_log2,
                                          uint32_t(bounds.rows), uint32_t(bounds.columns), v.pitch,
@@ -1409,41 +1433,41 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
     }
     __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, uint32_t at,
                                         const gpul__elementwise_bounds &bounds, const int (&row)[kAtOnce],
-                                        const int (&left)[kAtOnce], T (&to)[kAtOnce][kM]) const {
+                                        const int (&left)[kAtOnce], gpul__pack<T, kM> (&to)[kAtOnce]) const {
         const T *const in = static_cast<const T *>(v.in[k]) + at;
         const int lane = int(threadIdx.x) % 32;
         if (v.staged >> k & 1) {
             GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
                 if (kM == 1) {
-                    to[i][0] = staged[uint32_t(row[i]) * v.pitch + uint32_t(left[i])];
+                    to[i].v[0] = staged[uint32_t(row[i]) * v.pitch + uint32_t(left[i])];
                     continue;
                 }
-                const int rotation = row[i] / kLane % 32;
-                gpul__pack<T, kM> pack = gpul__load<kM>(staged + Tile::offset(row[i], lane, rotation) * kM);
+                const T *const words = staged + row[i] * Tile::kPitch * kM;
+                const gpul__pack<T, kM> word = gpul__load<kM>(words + lane * kM);
+                const gpul__pack<T, kM> before = gpul__load<kM>(words + (lane + 31) % 32 * kM);
                 /* from two words, shifted by the row's alignment */
-                const gpul__pack<T, kM> next = gpul__load<kM>(staged + Tile::offset(row[i], lane + 1, rotation) * kM);
                 uint32_t low = 0, high = 0;
-                memcpy(&low, &pack, sizeof(T) * kM & 7);
-                memcpy(&high, &next, sizeof(T) * kM & 7);
+                memcpy(&low, &before, sizeof(T) * kM & 7);
+                memcpy(&high, &word, sizeof(T) * kM & 7);
                 const uint64_t both = uint64_t(high) << (8 * sizeof(T) * kM & 63) | low;
-                low = uint32_t(both >> 8 * int(sizeof(T)) * (left[i] - lane * kM + int(kM - 1)));
-                memcpy(&pack, &low, sizeof(T) * kM & 7);
-                GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) to[i][j] = pack.v[j];
+                low = uint32_t(both >> 8 * int(sizeof(T)) * (left[i] - lane * kM + kM));
+                memcpy(&to[i], &low, sizeof(T) * kM & 7);
             }
         } else if (v.in[k]) {
             GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
 #ifndef __CUDA_ARCH__ /* other blocks may write what is there: it is not used, and on a GPU the branch costs 4 % */
                 if (left[i] >= bounds.columns) continue;
 #endif
+                const T *const from = in + uint32_t(row[i]) * v.row_step[1 + k];
                 GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) {
-                    const int x = left[i] + j;
-                    const int column = x < bounds.first ? bounds.first : x < bounds.columns ? x : bounds.columns - 1;
-                    to[i][j] = in[uint32_t(row[i]) * v.row_step[1 + k] + int64_t(column) * v.column_step[1 + k]];
+                    const int x = gpul__elementwise_column<kM>(left[i], j);
+                    const int column = x < bounds.columns ? x : bounds.columns - 1;
+                    to[i].v[j] = from[int64_t(column) * v.column_step[1 + k]];
                 }
             }
         } else {
             const T one = gpul__elementwise_scalar<T>(v, k);
-            GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) gpul__fill(to[i], one);
+            GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) gpul__fill(to[i].v, one);
         }
     }
 };
@@ -1464,7 +1488,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     constexpr int kM = Tile::kM, kAtOnce = Tile::kAtOnce, kOperands = Outputs::kOperands;
     gpul__elementwise_position<1, kOperands> position;
     gpul__elementwise_unravel(v.layout, blockIdx.x, 0, 0, true, &position);
-    const gpul__elementwise_bounds bounds(v.layout, position, kM > 1);
+    const gpul__elementwise_bounds bounds(v.layout, position);
     GPUL_SHARED(unsigned char, shared); /* the staged inputs, one after the other */
     unsigned char *next = shared;
     gpul__elementwise_stage<kSize, typename Op::A> a;
@@ -1483,9 +1507,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     if (kM == 1 && lane >= bounds.columns) return;
     GPUL__UNROLL_NOT
     for (int top = int(threadIdx.x) >> log2; top < bounds.rows; top += kAtOnce * by) {
-        typename Op::A va[kAtOnce][kM];
-        typename Op::B vb[kAtOnce][kM];
-        typename Op::C vc[kAtOnce][kM];
+        gpul__pack<typename Op::A, kM> va[kAtOnce];
+        gpul__pack<typename Op::B, kM> vb[kAtOnce];
+        gpul__pack<typename Op::C, kM> vc[kAtOnce];
         int row[kAtOnce], left[kAtOnce];
         GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
             row[i] = top + i * by < bounds.rows ? top + i * by : top;
@@ -1501,20 +1525,21 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
 #ifndef __CUDA_ARCH__ /* nor was anything read: see get() */
             if (left[i] >= bounds.columns) continue;
 #endif
-            GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
+            gpul__elementwise_apply(op, va[i], vb[i], vc[i], &result);
             if (top + i * by >= bounds.rows) continue;
             uint32_t at[kOperands]; /* of the outputs */
             GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
                 at[k] = position.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
-            if (dense && left[i] >= bounds.first && left[i] + kM <= bounds.columns) {
+            if (dense && left[i] >= 0 && left[i] + kM <= bounds.columns) {
                 out.save(at, left[i], result);
                 continue;
             }
             GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) {
-                if (left[i] + j < bounds.first || left[i] + j >= bounds.columns) continue;
+                const int column = gpul__elementwise_column<kM>(left[i], j);
+                if (column >= bounds.columns) continue;
                 uint32_t to[kOperands];
                 GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
-                    to[k] = at[k] + uint32_t(left[i] + j) * v.layout.column_step[k];
+                    to[k] = at[k] + uint32_t(column) * v.layout.column_step[k];
                 out.put(to, 0, result.v[j]);
             }
         }
@@ -4009,7 +4034,7 @@ static void gpul__plan_tiles(gpul__elementwise_plan *plan, gpul__elementwise_pro
         /* a warp's elements in different banks */
         plan->pitch = (1 << plan->columns_log2) + (plan->rows_log2 < 5 ? 32 >> plan->rows_log2 : 1);
     }
-    const int64_t across = gpul_ceil_div(width + word - 1, plan->columns);
+    const int64_t across = gpul_ceil_div(width, plan->columns);
     const int64_t down = gpul_ceil_div(height, plan->rows); /* fault: elementwise-plan-tiles */
     gpul__elementwise_add_dim(plan, p, operands, across, last, plan->columns, 1, 0);
     gpul__elementwise_add_dim(plan, p, operands, down, last - 1, plan->rows, 0, 1);
@@ -4163,7 +4188,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     } else if (vectors) gpul__plan_dims(plan, p, operands, op->out_bytes, gpul__plan_vectors(plan, p, op, vector));
     else {
         const int64_t columns = plan->repeated == last ? gpul_ceil_div(p->shape[last], plan->repeats) : p->shape[last];
-        const int32_t items = GPUL__ELEMENTWISE_ITEMS(op->value_bytes > 0 ? op->value_bytes : largest);
+        const int32_t items = op->value_bytes > 0 ? GPUL__UFUNC_ITEMS : GPUL__ELEMENTWISE_ITEMS(largest);
         gpul__plan_dims(plan, p, operands, op->out_bytes, gpul__plan_elements(plan, p, columns, items));
     }
     plan->blocks = gpul_ceil_div(plan->tiles, plan->block);
@@ -4341,6 +4366,7 @@ template <typename T> struct gpul__op_copy {
     typedef T A;
     typedef gpul__none B;
     typedef gpul__none C;
+    int32_t op; /* as the others have it */
     __device__ __forceinline__ T operator()(T a, gpul__none, gpul__none) const { return a; }
 };
 
@@ -4668,16 +4694,18 @@ static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwi
     gpul__encode(words[0], values[0], p.dtype[0]);
 }
 
-/* Floats have registers for five blocks a multiprocessor, where it takes so many. */
+/* Floats have registers for five blocks a multiprocessor, where it takes so many; what has 8 bytes, for three. */
 template <typename W, bool kFunction> struct gpul__ufunc_blocks {
-    static constexpr int value = std::is_same<W, float>::value && !kFunction && GPUL__ELEMENTWISE_RESIDENT > 4 ? 5 : 4;
+    static constexpr int value = sizeof(W) == 8 ? 3
+                                 : std::is_same<W, float>::value && !kFunction && GPUL__ELEMENTWISE_RESIDENT > 4 ? 5
+                                                                                                                 : 4;
 };
 /* Elements or tiles */
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__ufunc_blocks<W, kFunction>::value)
     gpul__ufunc_elements(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
-    constexpr int kItems = GPUL__ELEMENTWISE_ITEMS(sizeof(Word));
+    constexpr int kItems = GPUL__UFUNC_ITEMS;
     constexpr int kInputs = gpul__ufunc_inputs<W>::value;
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
@@ -4690,7 +4718,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__ufunc_
     if (tiles) {
         gpul__elementwise_unravel(l, blockIdx.x, 0, 0, true, &tile);
         gpul__await(); /* fault: ufunc-await-tiles */
-        bounds = gpul__elementwise_bounds(l, tile, false);
+        bounds = gpul__elementwise_bounds(l, tile);
         Word *to = reinterpret_cast<Word *>(shared);
         GPUL__UNROLL_NOT
         for (int k = 0; k < kInputs; ++k)
@@ -5002,32 +5030,23 @@ static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, cons
 }
 /* The commonest cases, vectors of one type, have kernels of that type; so have tiles of copies of 1 and 2 bytes, which
  * move words. The kernels above do the rest. */
-template <typename T, typename W, int kDtype>
-static int32_t gpul__arithmetic_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
-                                       const gpul__machine *machine, gpul_stream stream) {
-    if (plan->kernel != GPUL__ELEMENTWISE_VECTORS) return gpul__ufunc_launch<W, kDtype>(problem, plan, machine, stream);
-    gpul__op_arithmetic<T> op;
-    op.op = problem->op;
-    return gpul__elementwise_launch_kernel(problem, plan, machine, stream, op,
-                                           gpul__elementwise_vectors<gpul__op_arithmetic<T>, 16 / sizeof(T)>);
+template <typename Op> static void (*gpul__word_tiles(gpul__bool<true>))(const gpul__elementwise_view<Op>) {
+    return gpul__elementwise_tiles<Op>;
 }
-template <typename T>
-static void (*gpul__copy_tiles(gpul__bool<true>))(const gpul__elementwise_view<gpul__op_copy<T>>) {
-    return gpul__elementwise_tiles<gpul__op_copy<T>>;
-}
-template <typename T>
-static void (*gpul__copy_tiles(gpul__bool<false>))(const gpul__elementwise_view<gpul__op_copy<T>>) {
+template <typename Op> static void (*gpul__word_tiles(gpul__bool<false>))(const gpul__elementwise_view<Op>) {
     return NULL;
 }
-template <typename T, typename W, int kDtype>
-static int32_t gpul__copy_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
-                                 const gpul__machine *machine, gpul_stream stream) {
+template <typename Op, bool kTiles, typename W, int kDtype>
+static int32_t gpul__typed_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
+                                  const gpul__machine *machine, gpul_stream stream) {
+    Op op;
     if (plan->kernel == GPUL__ELEMENTWISE_ELEMENTS || plan->kernel == GPUL__ELEMENTWISE_TILES)
         return gpul__ufunc_launch<W, kDtype>(problem, plan, machine, stream);
-    return gpul__elementwise_launch_kernel(problem, plan, machine, stream, gpul__op_copy<T>(),
+    op.op = problem->op;
+    return gpul__elementwise_launch_kernel(problem, plan, machine, stream, op,
                                            plan->kernel == GPUL__ELEMENTWISE_VECTORS
-                                               ? gpul__elementwise_vectors<gpul__op_copy<T>, 16 / sizeof(T)>
-                                               : gpul__copy_tiles<T>(gpul__bool<(sizeof(T) < 4)>()));
+                                               ? gpul__elementwise_vectors<Op, 16 / sizeof(typename Op::Out)>
+                                               : gpul__word_tiles<Op>(gpul__bool<kTiles>()));
 }
 
 } /* namespace */
@@ -5035,15 +5054,15 @@ static int32_t gpul__copy_launch(const gpul__elementwise_problem *problem, const
 extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_t dtype_or_size) {
 #define GPUL__ARITHMETIC(T, W, dtype)                                                                                  \
     {                                                                                                                  \
-        gpul__arithmetic_launch<T, W, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(gpul__ufunc<W>::Word),      \
-            {0, 0}, 1, 0                                                                                               \
+        gpul__typed_launch<gpul__op_arithmetic<T>, false, W, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0},             \
+            sizeof(gpul__ufunc<W>::Word), {0, 0}, 1, 0                                                                 \
     }
 #define GPUL__INTEGERS(T, dtype)                                                                                       \
     { gpul__ufunc_launch<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 0, 0 }
 #define GPUL__MOVE(T, W, dtype)                                                                                        \
     {                                                                                                                  \
-        gpul__copy_launch<T, W, dtype>, sizeof(T), {sizeof(T), 0, 0}, sizeof(gpul__ufunc<W>::Word), {0, 0}, 1,         \
-            sizeof(T) < 4                                                                                              \
+        gpul__typed_launch<gpul__op_copy<T>, (sizeof(T) < 4), W, dtype>, sizeof(T), {sizeof(T), 0, 0},                 \
+            sizeof(gpul__ufunc<W>::Word), {0, 0}, 1, sizeof(T) < 4                                                     \
     }
     static const gpul__elementwise_op arithmetic[7] = {GPUL__ARITHMETIC(float, float, GPUL_F32),
                                                        GPUL__ARITHMETIC(double, double, GPUL_F64),

@@ -382,7 +382,9 @@ plant lanes-beyond test_elementwise:test_read_again expression 'column < v.colum
 plant elementwise-await-elements test_custom:test_outputs without
 plant elementwise-await-tiles test_elementwise:test_turned_words without
 plant elementwise-stage-barrier test_elementwise:test_turned_words without
-plant elementwise-tile-edge test_elementwise:test_turned_words expression 'left > 0' 'true'
+plant elementwise-tile-edge test_elementwise:test_turned_words expression 'c < columns ? c : columns - 1' 'c'
+plant elementwise-transposed test_elementwise:test_turned_words expression '0x7632' '0x5410'
+plant elementwise-wrapped test_elementwise:test_turned_words expression 'column < 0' 'false'
 plant elementwise-turn-edge test_elementwise:test_turned without
 plant elementwise-lines test_elementwise:test_plans expression 'op->vectors == 1' 'false'
 plant elementwise-plan-tiles test_elementwise:test_plans expression 'height' '(height / 2)'

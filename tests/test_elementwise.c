@@ -478,7 +478,7 @@ static void test_plans(void) {
         vector = 16 / (op.vectors > 1 && (op.value_bytes == 8 || p.n < 1 << 20) ? op.value_bytes
                        : op.vectors > 1                                         ? array
                                                                                 : largest);
-        items = op.value_bytes == 8 || (!op.value_bytes && largest == 8) ? 4 : 8;
+        items = !op.value_bytes && largest == 8 ? 4 : 8;
         good = plan.tiles == product && plan.blocks == (plan.tiles + plan.block - 1) / plan.block &&
                (status != 0) == (plan.tiles > INT32_MAX - 2048) && plan.shared_bytes <= 49152;
         good = good && (plan.kernel >= GPUL__ELEMENTWISE_TILES) == (plan.staged != 0) &&
@@ -548,12 +548,7 @@ static void test_plans(void) {
                 bottom = plan.rows;
             }
             for (int64_t y = 0; y < bottom && (last == 0 || row + y < p.shape[last - 1]); y++) {
-                int64_t ahead = 0; /* tiles of bytes and of 16-bit elements, whose rows begin at 4 bytes */
-                if (word > 1 && p.strides[0][last] == 1)
-                    ahead = (int64_t)((uintptr_t)p.out / (uintptr_t)op.out_bytes +
-                                      (uintptr_t)(at[0] + y * p.strides[0][last - 1])) %
-                            word;
-                for (int64_t x = from - ahead; good && x < to - ahead; x++) {
+                for (int64_t x = from; good && x < to; x++) {
                     int64_t here[4];
                     if (column + x < 0 || column + x >= p.shape[last]) continue;
                     for (i = 0; i < 4; i++)
@@ -709,16 +704,19 @@ static void test_short_rows(void) {
     }
 }
 
-/* A copy whose input is turned, of many elements of 1 and 2 bytes, which move as words */
+/* Copies, sums and minima of many elements of 1 and 2 bytes, which move as words: one input is turned, or both. */
 static void test_turned_words(void) {
-    for (int k = 0; k < 4; k++) {
-        const gpul_dtype t = k % 2 ? GPUL_BF16 : GPUL_U8;
+    static const gpul_dtype types[3] = {GPUL_U8, GPUL_BF16, GPUL_F16};
+    for (int k = 0; k < 12; k++) {
+        const gpul_dtype t = types[k % 3];
         const int64_t shape[2] = {1017 + rng_below(20), 1048576 / 1017 + rng_below(20)};
-        box out, a;
+        box out, a, b;
         if (left_out(k)) continue;
-        box_make(&out, t, 2, shape, k < 2 ? LAY_C : LAY_C_PAD, rng_below(17), 1);
-        box_make(&a, t, 2, shape, k < 2 ? LAY_F_PAD : LAY_F, rng_below(17), 0);
+        box_make(&out, t, 2, shape, k % 2 ? LAY_C : LAY_C_PAD, rng_below(17), k != 4);
+        box_make(&a, t, 2, shape, k < 6 ? LAY_F_PAD : LAY_F, rng_below(17), 0);
+        box_make(&b, t, 2, shape, k % 4 ? LAY_C : LAY_F, rng_below(17), 0);
         box_random(&a, 0);
+        box_random(&b, 0);
         CHECK_OK(gpul_copy(&out.view, &a.view, NULL));
         BOX_GUARDS(&out);
         box_fetch(&out);
@@ -727,8 +725,20 @@ static void test_turned_words(void) {
                 FAIL("element %lld of a turned copy", (long long)i);
                 break;
             }
+        CHECK_OK(gpul_vecadd(&out.view, &a.view, &b.view, NULL));
+        BOX_GUARDS(&out);
+        compare(&out, &a, &b, 0, __FILE__, __LINE__);
+        CHECK_OK(gpul_vecadd(&b.view, &b.view, &a.view, NULL)); /* in place */
+        BOX_GUARDS(&b);
+        box_fetch(&b);
+        for (int64_t i = 0; i < out.n; i++)
+            if (!num_same(t, box_got(&out, i), box_got(&b, i))) {
+                FAIL("element %lld of a sum in place", (long long)i);
+                break;
+            }
         box_free(&out);
         box_free(&a);
+        box_free(&b);
     }
 }
 
