@@ -518,6 +518,16 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__save(T
     memcpy(p, &pack, sizeof pack);
 #endif
 }
+/* 16 aligned bytes by one store. LLVM takes assignments apart, and does not always put them together again. */
+static __device__ __forceinline__ void gpul__save_whole(void *p, const gpul__pack<uint32_t, 4> &pack) {
+#ifdef __CUDA_ARCH__
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)), "r"(pack.v[0]),
+                 "r"(pack.v[1]), "r"(pack.v[2]), "r"(pack.v[3])
+                 : "memory");
+#else
+    memcpy(p, &pack, sizeof pack);
+#endif
+}
 template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
 static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
 
@@ -12051,16 +12061,17 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
         const uint16_t *const p = from + row * c.from_pitch + vector * 8;
         const int64_t there = c.dense - vector * 8;
         const uintptr_t at = reinterpret_cast<uintptr_t>(p);
-        gpul__pack<uint16_t, 8> eight;
+        gpul__raw eight;
         /* aligned, or the aligned 32 bytes that hold it are in this row */
         if (at % 16 == 0 ? there >= 8 : vector > 0 && there >= 16) {
             gpul__fetch<uint16_t, 8> fetch;
             fetch.load(p);
-            eight = fetch.unpacked(fetch.get(p));
+            eight = fetch.get(p);
         } else {
-            eight = gpul__gather<uint16_t, 8>(p, 1, there < 8 ? int(there) : 8);
+            const gpul__pack<uint16_t, 8> elements = gpul__gather<uint16_t, 8>(p, 1, there < 8 ? int(there) : 8);
+            memcpy(&eight, &elements, sizeof eight);
         }
-        gpul__save<8>(to + row * c.to_pitch + vector * 8, eight);
+        gpul__save_whole(to + row * c.to_pitch + vector * 8, eight);
     }
 }
 
