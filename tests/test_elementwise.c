@@ -704,7 +704,16 @@ static void test_short_rows(void) {
     }
 }
 
-/* Copies, sums and minima of many elements of 1 and 2 bytes, which move as words: one input is turned, or both. */
+/* Is out what a is, and was before (`given`), or is now? */
+static void same_elements(const box *out, const box *a, int given, const char *what) {
+    for (int64_t i = 0; i < out->n; i++)
+        if (!num_same(out->view.dtype, box_got(out, i), given ? box_get(a, i) : box_got(a, i))) {
+            FAIL("element %lld of %s", (long long)i, what);
+            return;
+        }
+}
+
+/* Copies and sums of many elements of 1 and 2 bytes: copies move as words. One input is turned, or both. */
 static void test_turned_words(void) {
     static const gpul_dtype types[3] = {GPUL_U8, GPUL_BF16, GPUL_F16};
     for (int k = 0; k < 12; k++) {
@@ -720,22 +729,14 @@ static void test_turned_words(void) {
         CHECK_OK(gpul_copy(&out.view, &a.view, NULL));
         BOX_GUARDS(&out);
         box_fetch(&out);
-        for (int64_t i = 0; i < out.n; i++)
-            if (!num_same(t, box_got(&out, i), box_get(&a, i))) {
-                FAIL("element %lld of a turned copy", (long long)i);
-                break;
-            }
+        same_elements(&out, &a, 1, "a turned copy");
         CHECK_OK(gpul_vecadd(&out.view, &a.view, &b.view, NULL));
         BOX_GUARDS(&out);
         compare(&out, &a, &b, 0, __FILE__, __LINE__);
         CHECK_OK(gpul_vecadd(&b.view, &b.view, &a.view, NULL)); /* in place */
         BOX_GUARDS(&b);
         box_fetch(&b);
-        for (int64_t i = 0; i < out.n; i++)
-            if (!num_same(t, box_got(&out, i), box_got(&b, i))) {
-                FAIL("element %lld of a sum in place", (long long)i);
-                break;
-            }
+        same_elements(&out, &b, 0, "a sum in place");
         box_free(&out);
         box_free(&a);
         box_free(&b);
@@ -764,11 +765,7 @@ static void test_turned(void) {
         compare(&out, &a, &b, 0, __FILE__, __LINE__);
         CHECK_OK(gpul_copy(&out.view, &b.view, NULL));
         box_fetch(&out);
-        for (int64_t i = 0; i < out.n; i++)
-            if (!num_same(t, box_got(&out, i), box_get(&b, i))) {
-                FAIL("element %lld of a turned copy", (long long)i);
-                break;
-            }
+        same_elements(&out, &b, 1, "a turned copy");
         box_free(&out);
         box_free(&a);
         box_free(&b);
