@@ -716,13 +716,13 @@ static void same_elements(const box *out, const box *a, int given, const char *w
 /* Copies and sums of many elements of 1 and 2 bytes: copies move as words. One input is turned, or both. */
 static void test_turned_words(void) {
     static const gpul_dtype types[3] = {GPUL_U8, GPUL_BF16, GPUL_F16};
-    for (int k = 0; k < 12; k++) {
+    for (int k = 0; k < 6; k++) {
         const gpul_dtype t = types[k % 3];
         const int64_t shape[2] = {1017 + rng_below(20), 1048576 / 1017 + rng_below(20)};
         box out, a, b;
         if (left_out(k)) continue;
         box_make(&out, t, 2, shape, k % 2 ? LAY_C : LAY_C_PAD, rng_below(17), k != 4);
-        box_make(&a, t, 2, shape, k < 6 ? LAY_F_PAD : LAY_F, rng_below(17), 0);
+        box_make(&a, t, 2, shape, k < 3 ? LAY_F_PAD : LAY_F, rng_below(17), 0);
         box_make(&b, t, 2, shape, k % 4 ? LAY_C : LAY_F, rng_below(17), 0);
         box_random(&a, 0);
         box_random(&b, 0);
