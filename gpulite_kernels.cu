@@ -518,16 +518,6 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__save(T
     memcpy(p, &pack, sizeof pack);
 #endif
 }
-/* 16 aligned bytes by one store. LLVM takes assignments apart, and does not always put them together again. */
-static __device__ __forceinline__ void gpul__save_whole(void *p, const gpul__pack<uint32_t, 4> &pack) {
-#ifdef __CUDA_ARCH__
-    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)), "r"(pack.v[0]),
-                 "r"(pack.v[1]), "r"(pack.v[2]), "r"(pack.v[3])
-                 : "memory");
-#else
-    memcpy(p, &pack, sizeof pack);
-#endif
-}
 template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
 static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
 
@@ -707,6 +697,15 @@ struct gpul__extent {
 
 /* 16 bytes of elements in four registers. As elements, those of one or two bytes would take a register each. */
 typedef gpul__pack<uint32_t, 4> gpul__raw;
+/* Four words of four bytes, transposed */
+static __device__ __forceinline__ void gpul__transpose_bytes(const uint32_t (&row)[4], uint32_t (&column)[4]) {
+    const uint32_t a = __byte_perm(row[0], row[1], 0x5140), b = __byte_perm(row[2], row[3], 0x5140);
+    const uint32_t c = __byte_perm(row[0], row[1], 0x7362), d = __byte_perm(row[2], row[3], 0x7362);
+    column[0] = __byte_perm(a, b, 0x5410);
+    column[1] = __byte_perm(a, b, 0x7632); /* fault: transposed-bytes */
+    column[2] = __byte_perm(c, d, 0x5410);
+    column[3] = __byte_perm(c, d, 0x7632);
+}
 /* Of the word number w of a vector that has `count` bytes, those that it does not have: ones */
 static __device__ __forceinline__ uint32_t gpul__missing_bytes(int count, int w) {
     const int bits = 8 * (count < 16 ? count : 16) - 32 * w, there = bits < 0 ? 0 : bits < 32 ? bits : 32;
@@ -1299,9 +1298,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
 /* A block's tile, by the bytes of the largest element. Where a word of shared memory holds one element, the tile has
  * the shape that the plan says, and 8 elements a thread at most: neighbouring threads load neighbours along the input's
  * dimension, and store neighbours along out's. Where a word holds kM elements of 1 or 2 bytes, neighbours of
- * a row, there are kRows x kColumns. */
+ * a row, there are kRows x 32 words. */
 template <int kSize> struct gpul__elementwise_tile {
-    static constexpr int kM = GPUL__ELEMENTWISE_WORD(kSize), kColumns = 32 * kM, kRows = GPUL__ELEMENTWISE_ROWS(kSize);
+    static constexpr int kM = GPUL__ELEMENTWISE_WORD(kSize), kRows = GPUL__ELEMENTWISE_ROWS(kSize);
     static constexpr int kPitch = GPUL__ELEMENTWISE_PITCH, kWarps = GPUL__ELEMENTWISE_THREADS / 32;
     static constexpr int kAtOnce = kM > 1 ? 2 : 4; /* rows of a thread at a time */
 };
@@ -1311,18 +1310,16 @@ static __device__ __forceinline__ void gpul__elementwise_transpose(const gpul__r
                                                                    gpul__pack<T, kM> (&rows)[kN]) {
     if (kM == 2 && sizeof(T) == 2) {
         GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) {
-            const uint32_t row =
-                __byte_perm(columns[0].v[j / 2 % 4], columns[kM - 1].v[j / 2 % 4], j % 2 ? 0x7632 : 0x5410);
+            const uint32_t a = columns[0].v[j / 2 % 4], b = columns[kM - 1].v[j / 2 % 4];
+            const uint32_t row = __byte_perm(a, b, j % 2 ? 0x7632 : 0x5410); /* fault: elementwise-transposed */
             memcpy(&rows[j], &row, sizeof rows[j]);
         }
     } else if (kM == 4 && sizeof(T) == 1) {
-        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) {
-            const int w = j / 4 % 4;
-            const uint32_t half = j % 4 < 2 ? 0x5140 : 0x7362; /* two rows of two columns */
-            const uint32_t a = __byte_perm(columns[0].v[w], columns[1 % kM].v[w], half),
-                           b = __byte_perm(columns[2 % kM].v[w], columns[3 % kM].v[w], half);
-            const uint32_t row = __byte_perm(a, b, j % 2 ? 0x7632 : 0x5410); /* fault: elementwise-transposed */
-            memcpy(&rows[j], &row, sizeof rows[j]);
+        GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
+            uint32_t column[4], row[4];
+            GPUL__UNROLL_FOR (int m = 0; m < 4; ++m) column[m] = columns[m % kM].v[w];
+            gpul__transpose_bytes(column, row);
+            GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) memcpy(&rows[(4 * w + j) % kN], &row[j], sizeof rows[0]);
         }
     } else {
         GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) {
@@ -1341,7 +1338,8 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
                                                            gpul__extent extent, T *to) {
     typedef gpul__elementwise_tile<kSize> Tile;
     constexpr int kM = Tile::kM, kN = 16 / int(sizeof(T)), kAbove = 32 / kN, kBelow = Tile::kRows / 32;
-    constexpr int kLoads = (kBelow * (32 / kN) + Tile::kWarps - 1) / Tile::kWarps;
+    constexpr int kLoads =
+        (kBelow * (32 / kN) + Tile::kWarps - 1) / Tile::kWarps; /* compiled for all T, so 1 at least */
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool aligned = ((reinterpret_cast<uintptr_t>(in) | uintptr_t(step * sizeof(T))) & 15) == 0;
     gpul__fetch<T, kN> fetch[kLoads][kM];
@@ -3071,14 +3069,10 @@ template <int kN>
 static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<uint8_t, 4> (&rows)[kN],
                                                               gpul__raw (&columns)[4]) {
     GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
-        uint32_t row[4];
+        uint32_t row[4], column[4];
         memcpy(row, &rows[4 * w], sizeof row);
-        const uint32_t a = __byte_perm(row[0], row[1], 0x5140), b = __byte_perm(row[2], row[3], 0x5140);
-        const uint32_t c = __byte_perm(row[0], row[1], 0x7362), d = __byte_perm(row[2], row[3], 0x7362);
-        columns[0].v[w] = __byte_perm(a, b, 0x5410);
-        columns[1].v[w] = __byte_perm(a, b, 0x7632); /* fault: reduce-transposed */
-        columns[2].v[w] = __byte_perm(c, d, 0x5410);
-        columns[3].v[w] = __byte_perm(c, d, 0x7632);
+        gpul__transpose_bytes(row, column);
+        GPUL__UNROLL_FOR (int c = 0; c < 4; ++c) columns[c].v[w] = column[c];
     }
 }
 
@@ -4351,6 +4345,7 @@ static __device__ __forceinline__ void gpul__arithmetic(std::true_type, const T 
  * by the instruction or as the result in float is rounded: float has more than 2p + 2 bits (Figueroa, When is double
  * rounding innocuous?, 1995). */
 template <typename T> struct gpul__op_arithmetic {
+    static constexpr bool kTiles = false; /* of words */
     typedef T Out;
     typedef T A;
     typedef T B;
@@ -4372,6 +4367,7 @@ gpul__elementwise_apply(const gpul__op_arithmetic<T> &op, const gpul__pack<T, N>
 }
 
 template <typename T> struct gpul__op_copy {
+    static constexpr bool kTiles = sizeof(T) < 4;
     typedef T Out;
     typedef T A;
     typedef gpul__none B;
@@ -5046,7 +5042,7 @@ template <typename Op> static void (*gpul__word_tiles(gpul__bool<true>))(const g
 template <typename Op> static void (*gpul__word_tiles(gpul__bool<false>))(const gpul__elementwise_view<Op>) {
     return NULL;
 }
-template <typename Op, bool kTiles, typename W, int kDtype>
+template <typename Op, typename W, int kDtype>
 static int32_t gpul__typed_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                   const gpul__machine *machine, gpul_stream stream) {
     Op op;
@@ -5056,24 +5052,21 @@ static int32_t gpul__typed_launch(const gpul__elementwise_problem *problem, cons
     return gpul__elementwise_launch_kernel(problem, plan, machine, stream, op,
                                            plan->kernel == GPUL__ELEMENTWISE_VECTORS
                                                ? gpul__elementwise_vectors<Op, 16 / sizeof(typename Op::Out)>
-                                               : gpul__word_tiles<Op>(gpul__bool<kTiles>()));
+                                               : gpul__word_tiles<Op>(gpul__bool<Op::kTiles>()));
 }
 
 } /* namespace */
 
 extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_t dtype_or_size) {
-#define GPUL__ARITHMETIC(T, W, dtype)                                                                                  \
+#define GPUL__TYPED(Op, T, W, dtype, second)                                                                           \
     {                                                                                                                  \
-        gpul__typed_launch<gpul__op_arithmetic<T>, false, W, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0},             \
-            sizeof(gpul__ufunc<W>::Word), {0, 0}, 1, 0                                                                 \
+        gpul__typed_launch<Op<T>, W, dtype>, sizeof(T), {sizeof(T), second, 0}, sizeof(gpul__ufunc<W>::Word), {0, 0},  \
+            1, Op<T>::kTiles                                                                                           \
     }
+#define GPUL__ARITHMETIC(T, W, dtype) GPUL__TYPED(gpul__op_arithmetic, T, W, dtype, sizeof(T))
+#define GPUL__MOVE(T, W, dtype) GPUL__TYPED(gpul__op_copy, T, W, dtype, 0)
 #define GPUL__INTEGERS(T, dtype)                                                                                       \
     { gpul__ufunc_launch<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 0, 0 }
-#define GPUL__MOVE(T, W, dtype)                                                                                        \
-    {                                                                                                                  \
-        gpul__typed_launch<gpul__op_copy<T>, (sizeof(T) < 4), W, dtype>, sizeof(T), {sizeof(T), 0, 0},                 \
-            sizeof(gpul__ufunc<W>::Word), {0, 0}, 1, sizeof(T) < 4                                                     \
-    }
     static const gpul__elementwise_op arithmetic[7] = {GPUL__ARITHMETIC(float, float, GPUL_F32),
                                                        GPUL__ARITHMETIC(double, double, GPUL_F64),
                                                        GPUL__INTEGERS(int32_t, GPUL_I32),
@@ -12061,17 +12054,16 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
         const uint16_t *const p = from + row * c.from_pitch + vector * 8;
         const int64_t there = c.dense - vector * 8;
         const uintptr_t at = reinterpret_cast<uintptr_t>(p);
-        gpul__raw eight;
+        gpul__pack<uint16_t, 8> eight;
         /* aligned, or the aligned 32 bytes that hold it are in this row */
         if (at % 16 == 0 ? there >= 8 : vector > 0 && there >= 16) {
             gpul__fetch<uint16_t, 8> fetch;
             fetch.load(p);
-            eight = fetch.get(p);
+            eight = fetch.unpacked(fetch.get(p));
         } else {
-            const gpul__pack<uint16_t, 8> elements = gpul__gather<uint16_t, 8>(p, 1, there < 8 ? int(there) : 8);
-            memcpy(&eight, &elements, sizeof eight);
+            eight = gpul__gather<uint16_t, 8>(p, 1, there < 8 ? int(there) : 8);
         }
-        gpul__save_whole(to + row * c.to_pitch + vector * 8, eight);
+        gpul__save<8>(to + row * c.to_pitch + vector * 8, eight);
     }
 }
 

@@ -316,7 +316,7 @@ plant reduce-exact-end test_reduce:test_alignments expression 'length + before' 
 plant reduce-staged-early test_reduce:test_gaps without
 plant reduce-staged-before test_reduce:test_gaps expression 'uint32_t(rest)' '0'
 plant reduce-broken-vectors test_reduce:test_gaps expression 'raw.v[w] & behind' '0u'
-plant reduce-transposed test_reduce:test_shapes expression '0x7632' '0x5410'
+plant transposed-bytes test_reduce:test_shapes expression '0x7632' '0x5410'
 plant reduce-close-shifted test_reduce:test_close_rows expression 'p[r]' 'gpul__align_down(p[r])'
 plant reduce-shared test_reduce:test_plans without
 plant reduce-kept-sms test_reduce:test_plans_kept expression 'machine->sms' '132'

@@ -704,7 +704,7 @@ static void test_short_rows(void) {
     }
 }
 
-/* Is out what a is, and was before (`given`), or is now? */
+/* Does out have the elements that `a` was given, or those that were fetched from it? */
 static void same_elements(const box *out, const box *a, int given, const char *what) {
     for (int64_t i = 0; i < out->n; i++)
         if (!num_same(out->view.dtype, box_got(out, i), given ? box_get(a, i) : box_got(a, i))) {
